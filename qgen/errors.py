@@ -1,7 +1,7 @@
 """The two kinds of failure: `QgenError` is the input's fault and says how to mend it, `InternalError` is ours and prints the IR.
 
-The codes and the paragraph behind each are one table, `qgen/codes.toml`; `qgen explain CODE` prints from it, and a test holds that each code
-raised in the source has its row and its golden `.err`.
+The codes and the paragraph behind each stand in `qgen/codes/*.toml`; `qgen explain CODE` prints from them, and a test holds that each
+code raised in the source has its table and its golden `.err`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Span:
 
 
 class QgenError(Exception):
-    """The input is at fault: `code` (`QG…`), what is wrong, `hint` how to mend it, `place` where (a span, or words such as a node's name)."""
+    """The input is at fault: `code` (`QG…`), what is wrong, `hint` how to mend it, `place` where (a span or a node's name)."""
 
     def __init__(self, code: str, message: str, *, hint: str, place: Span | str | None = None, source: str | None = None) -> None:
         """Keep the parts; `source` is the text that a span points into, to print the line under it."""
