@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the tests run kernels with: lavapipe (Vulkan), Chromium (Dawn and SwiftShader) and OpenGL ES.
+# Where it may not install, it names what is missing and fails: the tests use no adapter that happens to be there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source tests/setup/common.sh
+
+packages=(mesa-vulkan-drivers chromium libegl1 libegl-mesa0 libgl1-mesa-dri)
+
+is_installed() { [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+missing=()
+for package in "${packages[@]}"; do
+    is_installed "$package" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+may_apt || fail "the tests need these Debian packages, and only root may install them with apt-get:" "${missing[@]}"
+apt_install "${missing[@]}"
