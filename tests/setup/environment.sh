@@ -20,7 +20,7 @@ find_python() {
     return 1
 }
 
-node_is_new_enough() { command -v node >/dev/null 2>&1 && node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)'; }
+node_is_new_enough() { command -v node >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)'; }
 
 check_tools() {
     local -a missing=()
