@@ -6,17 +6,14 @@ there with a warning, is not listed. `saturate` is listed twice for float8 outpu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from qgen.dtypes import DType
 from qgen.errors import InternalError
 from qgen.signatures.resolve import Signature
 from qgen.signatures.tables import MICROSOFT, NEWEST_OPSET, ONNX, TABLES, Division, GranularityKind, Row, find_rows, is_implemented
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from qgen.dtypes import DType
 
 DistinctKey: TypeAlias = "tuple[str, DType, DType, DType, bool, GranularityKind, Division | None, bool]"
 

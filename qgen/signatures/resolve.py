@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from qgen.dtypes import parse_dtype
+from qgen.dtypes import DType, parse_dtype
 from qgen.errors import QgenError
 from qgen.signatures.tables import (
     E8M0,
@@ -25,11 +25,6 @@ from qgen.signatures.tables import (
     Row,
     find_rows,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from qgen.dtypes import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +75,7 @@ def resolve_signature(
     Raises `QgenError` QG200 to QG212.
     """
     row, rows = _find_row(op, "ai.onnx" if domain == "" else domain, opset)
-    x_dtype, scale_dtype, y_dtype = _default_operands(row, parse_dtype(x), _parse_optional(scale), _parse_optional(y))
-    if scale_dtype == E8M0 and y_dtype == E8M0 and not row.is_quantize:
-        raise _error(row, "QG208", "a float8e8m0 scale does not say the type of y", f"name y: one of {_list(row.y)}", "y")
-    _check_operand(row, rows, "x", x_dtype)
-    _check_operand(row, rows, "scale", scale_dtype)
-    _check_operand(row, rows, "y", y_dtype)
+    x_dtype, scale_dtype, y_dtype = _resolve_operands(row, rows, parse_dtype(x), _parse_optional(scale), _parse_optional(y))
     _check_scale(row, rows, x_dtype, scale_dtype)
     _check_output(row, rows, scale_dtype, y_dtype, zero_point=zero_point)
     _check_granularity(row, rows, granularity_kind, axis)
@@ -134,11 +124,18 @@ def _find_row(op: str, domain: str, opset: int) -> tuple[Row, tuple[Row, ...]]:
     return [row for row in rows if row.version <= opset][-1], rows
 
 
-def _default_operands(row: Row, x: DType, scale: DType | None, y: DType | None) -> tuple[DType, DType, DType]:
-    if row.is_quantize:
-        return x, scale or x, y or UINT8
-    scale = scale or y or FLOAT32
-    return x, scale, y or scale
+def _resolve_operands(row: Row, rows: tuple[Row, ...], x: DType, scale: DType | None, y: DType | None) -> tuple[DType, DType, DType]:
+    _check_operand(row, rows, "x", x)
+    if y is not None:
+        _check_operand(row, rows, "y", y)
+    if scale is None:
+        scale = x if row.is_quantize else y or FLOAT32
+    _check_operand(row, rows, "scale", scale)
+    if y is None:
+        if scale == E8M0 and not row.is_quantize:
+            raise _error(row, "QG208", "a float8e8m0 scale does not say the type of y", f"name y: {_list(row.y)}", "y")
+        y = UINT8 if row.is_quantize else scale
+    return x, scale, y
 
 
 def _check_operand(row: Row, rows: tuple[Row, ...], operand: str, dtype: DType) -> None:
@@ -189,12 +186,13 @@ def _check_granularity(row: Row, rows: tuple[Row, ...], kind: GranularityKind, a
 
 
 def _check_precision(row: Row, rows: tuple[Row, ...], precision: DType | None) -> DType | None:
-    if precision in row.precisions:
+    if precision is None or precision in row.precisions:
         return precision
     if "precision" not in row.attributes:
         raise _missing_attribute(row, rows, "precision")
-    message = f"the division cannot be in {precision.name}" if precision else "the division has no type"
-    raise _error(row, "QG210", message, f"`precision` may be {_list(PRECISIONS)}, or be left out", "precision")
+    raise _error(
+        row, "QG210", f"the division cannot be in {precision.name}", f"`precision` may be {_list(PRECISIONS)}, or be left out", "precision"
+    )
 
 
 def _check_implemented(row: Row, x: DType, scale: DType, y: DType) -> None:
