@@ -198,7 +198,7 @@ def classify_granularity(
 def check_operand_shapes(
     granularity: Granularity, x_shape: Sequence[int], scale_shape: Sequence[int], zero_point_shape: Sequence[int] | None
 ) -> None:
-    """Hold the shapes that a kernel is run on against its granularity. Raises `QgenError` QG220 to QG222, QG224 to QG226 and QG228."""
+    """Hold the shapes that a kernel is run on against its granularity. Raises `QgenError` QG220 to QG228."""
     x, scale = check_shape(x_shape), check_shape(scale_shape, "the scale")
     match granularity:
         case PerTensor():

@@ -72,7 +72,7 @@ def resolve_signature(
     dtypes are anything that `parse_dtype` takes. `scale` defaults to x's type (QuantizeLinear) or to y's, float32 when that is not given
     either (DequantizeLinear); `y` to uint8 (QuantizeLinear) or to the scale's type. `opset` is the number a model imports, 10 to 28;
     com.microsoft has version 1 alone, and takes any. `axis` matters at opset 10 only, where per-axis is accepted along axis 1.
-    Raises `QgenError` QG200 to QG212.
+    Raises `QgenError` QG101 for a name that is no dtype, QG200 to QG212 for what the operator does not allow.
     """
     row, rows = _find_row(op, "ai.onnx" if domain == "" else domain, opset)
     x_dtype, scale_dtype, y_dtype = _resolve_operands(row, rows, parse_dtype(x), _parse_optional(scale), _parse_optional(y))
