@@ -1,0 +1,141 @@
+"""A device: runs a kernel as its sidecar says, with buffers of exactly the planned sizes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qgen.errors import QgenError, UnavailableError
+from qgen.runtime.images import Image, build_image, read_image
+from qgen.runtime.limits import Needs, check_fits, choose_limits, read_needs
+from qgen.runtime.session import Session
+from qgen.sidecar.plan import DispatchPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """An adapter of one stack; `module` and `handle` are the Python API and the adapter in it."""
+
+    stack: str
+    module: Any
+    handle: Any
+    name: str
+    backend: str
+    is_software: bool
+
+
+class Device:
+    """Runs kernels on one adapter."""
+
+    def __init__(self, adapter: Adapter, *, bounds_checks: bool = True) -> None:
+        """Open the adapter with WebGPU's default limits; a kernel that needs more gets a session of its own when it runs."""
+        if not bounds_checks and adapter.stack != "dawn":
+            raise UnavailableError("QG615", f"`{adapter.name}` always checks bounds", hint="only `dawn:` runs without these checks")
+        self._adapter = adapter
+        self._bounds_checks = bounds_checks
+        self._sessions: dict[Needs, Session] = {}
+        self._session(Needs((), ()))
+
+    @property
+    def name(self) -> str:
+        """The adapter's name, as its driver gives it."""
+        return self._adapter.name
+
+    @property
+    def backend(self) -> str:
+        """The stack and the graphics API behind it, such as `wgpu:vulkan`."""
+        return self._adapter.backend
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the driver gave up on this device; `open_device` then opens another."""
+        return any(session.is_lost for session in self._sessions.values())
+
+    def run(
+        self, wgsl: str, sidecar: Mapping[str, Any], plan: DispatchPlan, inputs: Mapping[str, bytes], *, canaries: bool = False
+    ) -> dict[str, bytes]:
+        """Return the words of each output after running `wgsl` once, as bytes of the planned sizes.
+
+        `inputs` are the words of each input that is bound. With `canaries` each storage buffer lies between canaries, which are checked
+        afterwards, and so are the contents of the inputs. Raises `QgenError`: QG612 for a kernel too large for the adapter, QG613 for a
+        feature or limit that it lacks, QG616 for a text that is not the sidecar's, QG617 for inputs that do not fit the plan, QG618 and
+        QG619 when the device runs out of memory or is lost; `InternalError` for a kernel that the stack refuses or that writes where it
+        may not.
+        """
+        roles = {buffer["name"]: buffer["role"] for buffer in sidecar["buffers"]}
+        outputs = [name for name, role in roles.items() if role == "output"]
+        _check_text(wgsl, sidecar)
+        _check_inputs(plan, roles, inputs)
+        if plan.is_empty:
+            return dict.fromkeys(outputs, b"")
+        session = self._session(read_needs(sidecar["requires"]))
+        check_fits(plan, session.limits, self.name)
+        images = _build_images(plan, roles, inputs, canaries=canaries)
+        read = [name for name in images if roles[name] == "output" or (canaries and roles[name] != "uniform")]
+        after = session.execute(wgsl, plan, images, read)
+        contents = {name: read_image(images[name], after[name]) for name in read}
+        return {name: contents[name] for name in outputs}
+
+    def _session(self, needs: Needs) -> Session:
+        if needs not in self._sessions:
+            self._sessions[needs] = self._open(needs)
+        return self._sessions[needs]
+
+    def _open(self, needs: Needs) -> Session:
+        handle, module = self._adapter.handle, self._adapter.module
+        offered = set(handle.features)
+        # wgpu-native spells one feature in its own way, and takes WebGPU's name for it all the same.
+        offered |= {"subgroups"} if "subgroup" in offered else set()
+        for feature in needs.features:
+            if feature not in offered:
+                raise UnavailableError(
+                    "QG613",
+                    f"the kernel needs the feature `{feature}`, which `{self.name}` lacks",
+                    hint="emit it for a target without this feature",
+                )
+        limits = choose_limits(needs, handle.limits, self.name)
+        wanted = {"required_features": list(needs.features), "required_limits": limits}
+        if self._bounds_checks:
+            native = handle.request_device_sync(**wanted)
+        else:
+            native = module.backends.dawn.extras.request_device_sync(handle, **wanted, enable_toggles=["disable_robustness"])
+        return Session(module, native, limits, self.name)
+
+
+def _check_text(wgsl: str, sidecar: Mapping[str, Any]) -> None:
+    digest = hashlib.sha256(wgsl.encode()).hexdigest()
+    for step in sidecar["passes"]:
+        if step["wgsl"]["sha256"] != digest:
+            raise QgenError(
+                "QG616",
+                f"the text is not the one that the sidecar of `{sidecar['name']}` describes",
+                hint="keep the two files of a kernel together",
+            )
+
+
+def _check_inputs(plan: DispatchPlan, roles: Mapping[str, str], inputs: Mapping[str, bytes]) -> None:
+    for name, role in roles.items():
+        if role == "input" and name not in inputs:
+            raise QgenError("QG617", f"the input `{name}` is missing", hint="give each input of the sidecar")
+        if role == "input" and len(inputs[name]) != plan.sizes[name]:
+            raise QgenError(
+                "QG617",
+                f"the input `{name}` has {len(inputs[name])} bytes instead of {plan.sizes[name]}",
+                hint="a buffer holds whole u32 words",
+            )
+
+
+def _build_images(plan: DispatchPlan, roles: Mapping[str, str], inputs: Mapping[str, bytes], *, canaries: bool) -> dict[str, Image]:
+    bound = dict.fromkeys(binding.buffer for step in plan.passes for binding in step.bindings)
+    given = {**inputs, **plan.uniforms}
+    return {
+        name: build_image(
+            name,
+            plan.sizes[name],
+            given[name] if roles[name] in ("input", "uniform") else None,
+            canaries=canaries and roles[name] != "uniform",
+        )
+        for name in bound
+    }

@@ -1,0 +1,101 @@
+"""WebGPU's default limits, which a kernel may count on everywhere, and what of an adapter's own limits a device asks for.
+
+Names are WebGPU's. A device gets the default limits, not the adapter's, so a kernel that needs more is found out on every adapter; only the
+sizes of buffers go up to what the adapter has, because they are the user's data and no property of the kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from qgen.errors import QgenError, UnavailableError
+from qgen.sidecar.plan import DispatchPlan
+
+_DEFAULTS: Final = {
+    "maxBindGroups": 4,
+    "maxBindingsPerBindGroup": 1000,
+    "maxStorageBuffersPerShaderStage": 8,
+    "maxUniformBuffersPerShaderStage": 12,
+    "maxUniformBufferBindingSize": 65536,
+    "minUniformBufferOffsetAlignment": 256,
+    "minStorageBufferOffsetAlignment": 256,
+    "maxComputeWorkgroupStorageSize": 16384,
+    "maxComputeInvocationsPerWorkgroup": 256,
+    "maxComputeWorkgroupSizeX": 256,
+    "maxComputeWorkgroupSizeY": 256,
+    "maxComputeWorkgroupSizeZ": 64,
+    "maxComputeWorkgroupsPerDimension": 65535,
+}
+
+_ADAPTERS: Final = ("maxStorageBufferBindingSize", "maxBufferSize")
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a kernel asks of a device beyond the default: features, and limits that exceed the default ones. Both are sorted."""
+
+    features: tuple[str, ...]
+    limits: tuple[tuple[str, int], ...]
+
+
+def read_needs(requires: Mapping[str, object]) -> Needs:
+    """Return the needs in the `requires` of a sidecar. Language features are not among them: no native stack lists those it has."""
+    features, limits = requires["features"], requires["limits"]
+    if not isinstance(features, list) or not isinstance(limits, dict):
+        raise QgenError("QG601", "this is not a sidecar that qgen reads: `requires`", hint="write it anew with `qgen emit`")
+    beyond = {name: int(value) for name, value in limits.items() if _exceeds(name, int(value), _DEFAULTS.get(name))}
+    return Needs(tuple(sorted(map(str, features))), tuple(sorted(beyond.items())))
+
+
+def choose_limits(needs: Needs, offered: Mapping[str, int], adapter: str) -> dict[str, int]:
+    """Return the limits to request of the adapter that offers `offered` (native spelling: `max-buffer-size`).
+
+    An adapter below WebGPU's defaults (OpenGL) gives what it has. Raises `UnavailableError` QG613 where it has less than the kernel needs.
+    """
+    has = {name: offered[_native(name)] for name in (*_DEFAULTS, *_ADAPTERS)}
+    chosen = {name: has[name] if _exceeds(name, default, has[name]) else default for name, default in _DEFAULTS.items()}
+    for name, value in needs.limits:
+        available = offered.get(_native(name))
+        if available is None or _exceeds(name, value, available):
+            raise UnavailableError(
+                "QG613",
+                f"the kernel needs {name} {value}, and `{adapter}` has {available}",
+                hint="emit the kernel for a target with a smaller workgroup, or name another adapter",
+            )
+        chosen[name] = value
+    return chosen | {name: has[name] for name in _ADAPTERS}
+
+
+def check_fits(plan: DispatchPlan, limits: Mapping[str, int], adapter: str) -> None:
+    """Raise `QgenError` QG612 where a buffer or a dispatch of `plan` is beyond `limits` (WebGPU's spelling)."""
+    for step in plan.passes:
+        for bound in step.bindings:
+            name = "maxUniformBufferBindingSize" if bound.address_space == "uniform" else "maxStorageBufferBindingSize"
+            greatest = min(limits[name], limits["maxBufferSize"])
+            if plan.sizes[bound.buffer] > greatest:
+                raise _too_large(f"the buffer `{bound.buffer}` has {plan.sizes[bound.buffer]} bytes, and `{adapter}` binds {greatest}")
+        if max(step.dispatch) > limits["maxComputeWorkgroupsPerDimension"]:
+            raise _too_large(f"the pass `{step.entry_point}` has {' × '.join(map(str, step.dispatch))} workgroups")
+
+
+def _too_large(reason: str) -> QgenError:
+    return QgenError(
+        "QG612",
+        f"a kernel too large for the adapter: {reason}",
+        hint="split the tensor along an outer axis, or take a device with a greater maxStorageBufferBindingSize; `cpu` has no such limit",
+    )
+
+
+def _exceeds(name: str, value: int, bound: int | None) -> bool:
+    """Whether `value` asks for more than `bound`: an alignment asks for more when it is smaller."""
+    if bound is None:
+        return True
+    return value < bound if name.startswith("min") else value > bound
+
+
+def _native(name: str) -> str:
+    """Return the name as wgpu-py spells it: `max-buffer-size`."""
+    return re.sub("(?=[A-Z])", "-", name).lower()

@@ -1,0 +1,140 @@
+"""The stacks and their adapters: wgpu (naga) and Dawn (Tint), which speak the same Python API.
+
+Both find Vulkan drivers through the loader, which looks into the system's folders. SwiftShader is not there: Debian's `chromium-common` keeps
+it beside the browser, so it is added by name while a stack starts; the environment is then as it was. Whoever sets any of the loader's
+variables has the say, and nothing is added.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from qgen.errors import QgenError, UnavailableError
+from qgen.runtime.device import Adapter, Device
+
+_MODULES: Final = {"wgpu": "wgpu", "dawn": "wgpudawn"}
+
+_LOADER_VARIABLES: Final = (
+    "VK_ICD_FILENAMES",
+    "VK_DRIVER_FILES",
+    "VK_ADD_DRIVER_FILES",
+    "VK_LOADER_DRIVERS_SELECT",
+    "VK_LOADER_DRIVERS_DISABLE",
+)
+
+_SWIFTSHADER: Final = ("/usr/lib/chromium/vk_swiftshader_icd.json", "/usr/lib/chromium-browser/vk_swiftshader_icd.json")
+
+_HINT: Final = (
+    "Debian's mesa-vulkan-drivers (llvmpipe), chromium-common (SwiftShader) and libegl1 libegl-mesa0 libgl1-mesa-dri (OpenGL) are software "
+    "adapters; `cpu` needs none"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """One adapter: its name, `wgpu` or `dawn` with the graphics API behind it (`wgpu:vulkan`), and whether it computes on the CPU."""
+
+    name: str
+    backend: str
+    is_software: bool
+
+
+def list_devices() -> tuple[DeviceInfo, ...]:
+    """Return every adapter of the stacks that are installed, those of wgpu first, hardware before software."""
+    return tuple(DeviceInfo(adapter.name, adapter.backend, adapter.is_software) for stack in _MODULES for adapter in _adapters(stack))
+
+
+def open_device(selector: str, *, bounds_checks: bool = True) -> Device:
+    """Return the device that `selector` names; the same one when it is asked for again.
+
+    `selector` is `gpu` (the first adapter, hardware before software) or a part of an adapter's name or of its graphics API (`llvmpipe`,
+    `nvidia`, `opengl`), after `wgpu:` or `dawn:` where the stack matters. Without `bounds_checks` (Dawn only) an access out of a buffer's
+    bounds is not redirected, so it shows in the canaries. Raises `UnavailableError`: QG610 where there is no such adapter, QG611 where the
+    stack is not installed, QG615 where the stack always checks bounds; `QgenError` QG614 for a stack that is none.
+    """
+    device = _open(selector.strip().lower(), bounds_checks)
+    if device.is_lost:
+        _open.cache_clear()
+        _adapters.cache_clear()
+        device = _open(selector.strip().lower(), bounds_checks)
+    return device
+
+
+@cache
+def _open(selector: str, bounds_checks: bool) -> Device:  # noqa: FBT001  a key of the cache
+    prefix, separator, part = selector.rpartition(":")
+    if separator and prefix not in _MODULES:
+        raise QgenError(
+            "QG614",
+            f"there is no stack `{prefix}`",
+            hint="a device is `gpu`, a part of an adapter's name, or that after `wgpu:` or `dawn:`",
+        )
+    stacks = [prefix] if separator else list(_MODULES)
+    if not any(_is_installed(stack) for stack in stacks):
+        names = " or ".join(f"`pip install {_MODULES[stack]}`" for stack in stacks)
+        raise UnavailableError("QG611", f"the Python package of the stack is not installed, so there is no device `{selector}`", hint=names)
+    adapters = [adapter for stack in stacks for adapter in _adapters(stack)]
+    wanted = [adapter for adapter in adapters if part == "gpu" or part in f"{adapter.name} {adapter.backend}".lower()]
+    if not part or not wanted:
+        there = ", ".join(f"{adapter.backend} {adapter.name}" for adapter in adapters) or "none"
+        raise UnavailableError("QG610", f"there is no adapter `{selector}` here; there is: {there}", hint=_HINT)
+    with _environment(wanted[0].stack):
+        return Device(wanted[0], bounds_checks=bounds_checks)
+
+
+@cache
+def _adapters(stack: str) -> tuple[Adapter, ...]:
+    """Return the adapters of one stack, in the order of preference; none where the stack is not installed."""
+    if not _is_installed(stack):
+        return ()
+    with _environment(stack):
+        module = importlib.import_module(_MODULES[stack])
+        found: list[Any] = module.gpu.enumerate_adapters_sync()
+    adapters = [
+        Adapter(
+            stack,
+            module,
+            handle,
+            str(handle.info["device"]),
+            f"{stack}:{str(handle.info['backend_type']).lower()}",
+            handle.info["adapter_type"] == "CPU",
+        )
+        for handle in found
+    ]
+    return tuple(sorted(adapters, key=_preference))
+
+
+def _preference(adapter: Adapter) -> tuple[bool, bool, bool]:
+    """Hardware first, OpenGL last, and the system's own software before the one that was added."""
+    return adapter.is_software, adapter.backend.endswith("opengl"), "swiftshader" in adapter.name.lower()
+
+
+def _is_installed(stack: str) -> bool:
+    return importlib.util.find_spec(_MODULES[stack]) is not None
+
+
+@contextmanager
+def _environment(stack: str) -> Iterator[None]:
+    """Hold the variables that the drivers read while a stack starts, those of them that the user has not set."""
+    added = {"XDG_RUNTIME_DIR": tempfile.gettempdir()}
+    if not any(name in os.environ for name in _LOADER_VARIABLES):
+        files = [path for path in _SWIFTSHADER if Path(path).is_file()]
+        added |= {"VK_ADD_DRIVER_FILES": os.pathsep.join(files)} if files else {}
+        # Dawn refuses the lavapipe of Mesa 22 with three lines on stderr, whichever adapter was asked for.
+        added |= {"VK_LOADER_DRIVERS_DISABLE": "*lvp*"} if stack == "dawn" else {}
+    added = {name: value for name, value in added.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
