@@ -65,13 +65,18 @@ def _two(node: Typed, args: tuple[Values, ...]) -> tuple[Values, Values]:
 
 
 def _to_integer(values: Values) -> Values:
-    return np.where(np.isnan(values), -np.inf, np.rint(values))
+    return np.where(np.isnan(values), -np.inf, _rint(values))
+
+
+def _rint(values: Values) -> Values:
+    """Return the nearest integers, half to even; integers have one zero, so -0 + 0 makes the other of -0."""
+    return np.add(np.rint(values), 0.0)
 
 
 def _round_into(values: Values, type_: DType | Int) -> Values:
     if isinstance(type_, DType) and type_.is_float:
         return round_to_float(values, type_)
-    integers = np.rint(values)
+    integers = _rint(values)
     if bool(np.any(np.isnan(integers))):
         raise InternalError(f"a NaN is no {print_type(type_)}")
     if isinstance(type_, DType) and bool(np.any((integers < type_.min) | (integers > type_.max))):

@@ -36,11 +36,11 @@ class Table(NamedTuple):
 def table(dtype: DType) -> Table:
     bits = dtype.bits - (0 if dtype.name == "float8e8m0" else 1)
     storage = np.dtype(getattr(np, dtype.numpy, None) or getattr(ml_dtypes, dtype.numpy))
-    floats = np.arange(1 << bits).astype(f"u{storage.itemsize}").view(storage).astype(np.float64).tolist()
-    finite = [Fraction(value) for value in floats if math.isfinite(value)]
-    infinity = next((value for value in floats if math.isinf(value)), None)
-    every = np.arange(1 << dtype.bits).astype(f"u{storage.itemsize}").view(storage).astype(np.float64)
-    return Table((*finite, 2 * finite[-1] - finite[-2]), infinity, math.nan if bool(np.isnan(every).any()) else None)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        floats = np.arange(1 << dtype.bits).astype(f"u{storage.itemsize}").view(storage).astype(np.float64).tolist()
+    finite = [Fraction(value) for value in floats[: 1 << bits] if math.isfinite(value)]
+    infinity = math.inf if math.inf in floats else None
+    return Table((*finite, 2 * finite[-1] - finite[-2]), infinity, math.nan if any(map(math.isnan, floats)) else None)
 
 
 def from_float(value: float) -> Number:
@@ -84,7 +84,7 @@ def evaluate(body: tuple[Stmt, ...], operands: Mapping[str, Number]) -> dict[str
 def _value(expr: Expr, names: Mapping[str, Number], operands: Mapping[str, Number]) -> Number:
     match expr:
         case Literal(value):
-            return from_float(value)
+            return from_float(float(value))
         case Name(name):
             return names[name]
         case Read(operand):
@@ -166,10 +166,11 @@ def _is_negative(number: Number) -> bool:
 
 
 def _integer(number: Number) -> Number:
+    """Return the nearest integer, half to even; there is one zero."""
     if isinstance(number, float):
-        return number
+        return number or 0.0
     rounded = round(number)
-    return Fraction(rounded) if rounded else math.copysign(0.0, number)
+    return Fraction(rounded) if rounded else 0.0
 
 
 def _ends(type_: Type) -> tuple[int, int]:
