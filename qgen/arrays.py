@@ -42,7 +42,9 @@ def to_codes(array: NDArray[Any], dtype: object) -> NDArray[np.uint32]:
     if array.dtype != wanted:
         if array.dtype.newbyteorder("=") != wanted:
             message = f"an array of {array.dtype.name} was given where {parsed.name} is needed"
-            raise QgenError("QG240", message, hint=f"give an array of type {_spell(parsed)}, or pack codes with `from_codes`")
+            raise QgenError(
+                "QG240", message, hint=f"give an array of type {_spell(parsed)}, or make one of codes with `from_codes`", place="the array"
+            )
         array = array.astype(wanted)
     bits = np.array(array, order="C", copy=None).reshape(-1).view(f"u{wanted.itemsize}").astype(np.uint32)
     return (bits & np.uint32(parsed.mask)).reshape(array.shape)
@@ -57,7 +59,9 @@ def from_codes(codes: NDArray[Any], dtype: object, shape: Sequence[int]) -> NDAr
     dims = check_shape(shape, "the array")
     codes = np.asarray(codes).reshape(-1)
     if codes.dtype.kind not in "ui" or (codes.size and not 0 <= int(codes.min()) <= int(codes.max()) <= parsed.mask):
-        raise QgenError("QG241", f"these are not codes of {parsed.name}", hint=f"codes are whole numbers from 0 to {parsed.mask}")
+        raise QgenError(
+            "QG241", f"these are not codes of {parsed.name}", hint=f"codes are whole numbers from 0 to {parsed.mask}", place="the codes"
+        )
     _check_length(codes.size, math.prod(dims), f"codes of {parsed.name}")
     wanted = numpy_dtype(parsed)
     if parsed.family is Family.SIGNED and parsed.bits < BYTE_BITS:
@@ -80,7 +84,7 @@ def pack(array: NDArray[Any], dtype: object) -> NDArray[np.uint8]:
     return split.reshape(-1)[: parsed.nbytes(codes.size)]
 
 
-def unpack(data: NDArray[Any] | bytes, dtype: object, shape: Sequence[int]) -> NDArray[Any]:
+def unpack(data: NDArray[Any] | bytes | bytearray, dtype: object, shape: Sequence[int]) -> NDArray[Any]:
     """Return the logical array of `shape` that `data` packs: bytes (or uint8), or uint32 words. Padding bits are not looked at.
 
     Raises `QgenError` QG242 when the length is not exactly that of `shape`, QG243 when the data are neither bytes nor words.
@@ -93,7 +97,7 @@ def unpack(data: NDArray[Any] | bytes, dtype: object, shape: Sequence[int]) -> N
         return unpack_words(packed, parsed, dims)
     if packed.dtype != _BYTE:
         message = f"an array of {packed.dtype.name} holds neither packed bytes nor words"
-        raise QgenError("QG243", message, hint="give bytes, a uint8 array, or a uint32 array of words")
+        raise QgenError("QG243", message, hint="give bytes, a uint8 array, or a uint32 array of words", place="the array")
     _check_length(packed.size, parsed.nbytes(count), f"bytes of packed {parsed.name}")
     return from_codes(_codes_of_bytes(packed.reshape(-1), parsed, count), parsed, dims)
 
@@ -114,7 +118,7 @@ def unpack_words(words: NDArray[Any], dtype: object, shape: Sequence[int]) -> ND
     count = math.prod(dims)
     words = np.asarray(words)
     if words.dtype != np.uint32:
-        raise QgenError("QG243", f"an array of {words.dtype.name} does not hold words", hint="give a uint32 array")
+        raise QgenError("QG243", f"an array of {words.dtype.name} does not hold words", hint="give a uint32 array", place="the array")
     _check_length(words.size, parsed.words(count), f"words of packed {parsed.name}")
     packed = words.reshape(-1).astype(_WORD).view(_BYTE)[: parsed.nbytes(count)]
     return from_codes(_codes_of_bytes(packed, parsed, count), parsed, dims)
@@ -143,7 +147,9 @@ def _shifts(count: int, bits: int) -> NDArray[np.uint32]:
 
 def _check_length(given: int, needed: int, what: str) -> None:
     if given != needed:
-        raise QgenError("QG242", f"{given} {what} were given, but the shape needs {needed}", hint="check the shape and the dtype")
+        raise QgenError(
+            "QG242", f"{given} {what} were given, but the shape needs {needed}", hint="check the shape and the dtype", place="the length"
+        )
 
 
 def _spell(dtype: DType) -> str:

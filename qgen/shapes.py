@@ -9,12 +9,14 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, SupportsIndex, TypeAlias, assert_never
 
 from qgen.errors import QgenError
 
 MAX_COUNT: Final = 2**53
 """The most elements a tensor may have: what a sidecar's formulas hold exactly in every host's numbers."""
+
+_SCALE_SHAPE: Final = "the shape of the scale"
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -58,7 +60,7 @@ class Blocked:
         _check_whole("block_size", self.block_size)
         if not 0 < self.block_size <= MAX_COUNT:
             hint = "give at least 1 and at most 2^53; for one scale per index or per tensor use per_axis or per_tensor"
-            raise QgenError("QG223", f"a block of {self.block_size} elements is not possible", hint=hint)
+            raise _error("QG223", "`block_size`", f"a block of {self.block_size} elements is not possible", hint)
 
     @property
     def kind(self) -> Literal["blocked"]:
@@ -105,7 +107,7 @@ def blocked(axis: int, block_size: int) -> Blocked:
     return Blocked(axis, block_size)
 
 
-def check_shape(shape: Sequence[int], what: str = "x") -> Shape:
+def check_shape(shape: Sequence[SupportsIndex], what: str = "x") -> Shape:
     """Return `shape` as a tuple of ints; `what` names the tensor in errors.
 
     Raises `QgenError` QG220 for a dimension that is negative or not a whole number, QG221 for more than 2^53 elements (dimensions of 0
@@ -115,11 +117,13 @@ def check_shape(shape: Sequence[int], what: str = "x") -> Shape:
         dims = tuple(operator.index(dim) for dim in shape)
     except TypeError as error:
         hint = "give whole numbers, or leave the shape out to have it in uniforms"
-        raise QgenError("QG220", f"the shape {shape!r} of {what} is not made of whole numbers", hint=hint) from error
+        raise _error("QG220", f"the shape of {what}", f"the shape {shape!r} of {what} is not made of whole numbers", hint) from error
     if any(dim < 0 for dim in dims):
-        raise QgenError("QG220", f"the shape {list(dims)} of {what} has a negative dimension", hint="dimensions are 0 or more")
+        raise _error(
+            "QG220", f"the shape of {what}", f"the shape {list(dims)} of {what} has a negative dimension", "dimensions are 0 or more"
+        )
     if math.prod(max(dim, 1) for dim in dims) > MAX_COUNT:
-        raise QgenError("QG221", f"the shape {list(dims)} of {what} has more than 2^53 elements", hint="split the tensor")
+        raise _error("QG221", f"the shape of {what}", f"the shape {list(dims)} of {what} has more than 2^53 elements", "split the tensor")
     return dims
 
 
@@ -129,7 +133,7 @@ def normalize_axis(axis: int, rank: int) -> int:
     if -rank <= axis < rank:
         return axis % rank
     hint = f"give an axis from {-rank} to {rank - 1}" if rank else "a tensor of rank 0 can only be quantized per tensor"
-    raise QgenError("QG222", f"axis {axis} is out of range for x of rank {rank}", hint=hint)
+    raise _error("QG222", "`axis`", f"axis {axis} is out of range for x of rank {rank}", hint)
 
 
 def make_view(granularity: Granularity, shape: Sequence[int]) -> View:
@@ -188,7 +192,7 @@ def classify_granularity(
     x, scale = check_shape(x_shape), check_shape(scale_shape, "the scale")
     _check_whole("block_size", block_size)
     if block_size < 0:
-        raise QgenError("QG223", f"the block size is {block_size}", hint="give 0 for no blocks, or the number of elements in one")
+        raise _error("QG223", "`block_size`", f"the block size is {block_size}", "give 0 for no blocks, or the number of elements in one")
     granularity = _classify(x, scale, axis, block_size)
     if zero_point_shape is not None:
         _check_zero_point(scale, check_shape(zero_point_shape, "the zero point"))
@@ -204,18 +208,18 @@ def check_operand_shapes(
         case PerTensor():
             if any(dim != 1 for dim in scale):
                 hint = "give one scale, of shape [] or [1], or compile the kernel per axis or blocked"
-                raise QgenError("QG227", f"a per-tensor kernel has one scale, not {list(scale)}", hint=hint)
+                raise _error("QG227", _SCALE_SHAPE, f"a per-tensor kernel has one scale, not {list(scale)}", hint)
         case PerAxis():
             at = normalize_axis(granularity.axis, len(x))
             if len(scale) != 1:
                 hint = f"give a scale of shape [{x[at]}]"
-                raise QgenError("QG227", f"a per-axis kernel has a 1-D scale, not {list(scale)}", hint=hint)
+                raise _error("QG227", _SCALE_SHAPE, f"a per-axis kernel has a 1-D scale, not {list(scale)}", hint)
             _check_per_axis(x, scale, at)
         case Blocked():
             at = normalize_axis(granularity.axis, len(x))
             if len(scale) != len(x):
                 hint = f"give a scale of shape {list(scale_shapes_accepted(granularity, x)[0])}"
-                raise QgenError("QG227", f"a blocked kernel has a scale of x's rank, {len(x)}, not {list(scale)}", hint=hint)
+                raise _error("QG227", _SCALE_SHAPE, f"a blocked kernel has a scale of x's rank, {len(x)}, not {list(scale)}", hint)
             _check_blocked(x, scale, at, granularity.block_size)
         case _:
             assert_never(granularity)
@@ -236,10 +240,12 @@ def _classify(x: Shape, scale: Shape, axis: int, block_size: int) -> Granularity
         return PerAxis(at)
     if block_size > 0:
         message = f"with blocks of {block_size} the scale must have x's rank, {len(x)}, or one element; its shape is {list(scale)}"
-        raise QgenError("QG227", message, hint="give a scale of x's rank, or leave `block_size` out for a 1-D scale per axis")
+        raise _error("QG227", _SCALE_SHAPE, message, "give a scale of x's rank, or leave `block_size` out for a 1-D scale per axis")
     same = ": blocks need `block_size`" if len(scale) == len(x) else ""
     message = f"a scale of shape {list(scale)} does not fit x of shape {list(x)} without blocks{same}"
-    raise QgenError("QG227", message, hint="give one scale, a 1-D scale along `axis`, or a scale of x's rank together with `block_size`")
+    raise _error(
+        "QG227", _SCALE_SHAPE, message, "give one scale, a 1-D scale along `axis`, or a scale of x's rank together with `block_size`"
+    )
 
 
 def _check_per_axis(x: Shape, scale: Shape, axis: int) -> None:
@@ -248,18 +254,18 @@ def _check_per_axis(x: Shape, scale: Shape, axis: int) -> None:
     fits = [str(index) for index, dim in enumerate(x) if dim == scale[0]]
     other = f", or name axis {' or '.join(fits)}" if fits else ""
     message = f"the scale has {scale[0]} elements, but x of shape {list(x)} has {x[axis]} along axis {axis}"
-    raise QgenError("QG226", message, hint=f"give {x[axis]} scales{other}")
+    raise _error("QG226", _SCALE_SHAPE, message, f"give {x[axis]} scales{other}")
 
 
 def _check_blocked(x: Shape, scale: Shape, axis: int, block_size: int) -> None:
     for index, (dim, scale_dim) in enumerate(zip(x, scale, strict=True)):
         if index != axis and dim != scale_dim:
             message = f"the scale of shape {list(scale)} differs from x of shape {list(x)} along axis {index}, which is not blocked"
-            raise QgenError("QG225", message, hint=f"blocks lie along axis {axis}; all other dimensions must be equal")
+            raise _error("QG225", _SCALE_SHAPE, message, f"blocks lie along axis {axis}; all other dimensions must be equal")
     length, blocks = x[axis], scale[axis]
     if blocks != _ceil_div(length, block_size):
         message = f"{length} elements along axis {axis} in blocks of {block_size} need {_ceil_div(length, block_size)} scales, not {blocks}"
-        raise QgenError("QG224", message, hint=_block_size_hint(length, blocks))
+        raise _error("QG224", _SCALE_SHAPE, message, _block_size_hint(length, blocks))
 
 
 def _block_size_hint(length: int, blocks: int) -> str:
@@ -278,14 +284,18 @@ def _check_zero_point(scale: Shape, zero_point: Shape) -> None:
     one_each = all(dim == 1 for dim in (*scale, *zero_point))
     if zero_point != scale and not one_each:
         message = f"the zero point has shape {list(zero_point)}, the scale {list(scale)}"
-        raise QgenError("QG228", message, hint="the two must have one shape; nothing is broadcast")
+        raise _error("QG228", "the shape of the zero point", message, "the two must have one shape; nothing is broadcast")
 
 
 def _check_whole(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         code = "QG222" if name == "axis" else "QG223"
-        raise QgenError(code, f"`{name}` is a whole number, not `{value!r}`", hint=f"give `{name}` as a Python int")
+        raise _error(code, f"`{name}`", f"`{name}` is a whole number, not `{value!r}`", f"give `{name}` as a Python int")
 
 
 def _ceil_div(a: int, b: int) -> int:
     return -(-a // b)
+
+
+def _error(code: str, place: str, message: str, hint: str) -> QgenError:
+    return QgenError(code, message, hint=hint, place=place)
