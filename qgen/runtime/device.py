@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from qgen.errors import QgenError, UnavailableError
-from qgen.runtime.images import Image, build_image, read_image
+from qgen.runtime.images import build_images, read_image
 from qgen.runtime.limits import Needs, check_fits, choose_limits, read_needs
 from qgen.runtime.session import Session
 from qgen.sidecar.plan import DispatchPlan
@@ -16,11 +17,11 @@ from qgen.sidecar.plan import DispatchPlan
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter of one stack; `module` and `handle` are the Python API and the adapter in it."""
+    """An adapter of one stack: `module` is the Python API, `take` gives the adapter in it, a new one for each device as WebGPU wants it."""
 
     stack: str
     module: Any
-    handle: Any
+    take: Callable[[], Any]
     name: str
     backend: str
     is_software: bool
@@ -67,13 +68,13 @@ class Device:
         roles = {buffer["name"]: buffer["role"] for buffer in sidecar["buffers"]}
         outputs = [name for name, role in roles.items() if role == "output"]
         _check_text(wgsl, sidecar)
+        session = self._session(read_needs(sidecar["requires"]))
+        check_fits(plan, session.limits, self.name)
         _check_inputs(plan, roles, inputs)
         if plan.is_empty:
             return dict.fromkeys(outputs, b"")
-        session = self._session(read_needs(sidecar["requires"]))
-        check_fits(plan, session.limits, self.name)
-        images = _build_images(plan, roles, inputs, canaries=canaries)
-        read = [name for name in images if roles[name] == "output" or (canaries and roles[name] != "uniform")]
+        images = build_images(plan, roles, inputs, canaries=canaries)
+        read = [image.name for image in images.values() if image.role == "output" or image.has_canaries]
         after = session.execute(wgsl, plan, images, read)
         contents = {name: read_image(images[name], after[name]) for name in read}
         return {name: contents[name] for name in outputs}
@@ -84,7 +85,7 @@ class Device:
         return self._sessions[needs]
 
     def _open(self, needs: Needs) -> Session:
-        handle, module = self._adapter.handle, self._adapter.module
+        handle, module = self._adapter.take(), self._adapter.module
         offered = set(handle.features)
         # wgpu-native spells one feature in its own way, and takes WebGPU's name for it all the same.
         offered |= {"subgroups"} if "subgroup" in offered else set()
@@ -97,10 +98,14 @@ class Device:
                 )
         limits = choose_limits(needs, handle.limits, self.name)
         wanted = {"required_features": list(needs.features), "required_limits": limits}
-        if self._bounds_checks:
-            native = handle.request_device_sync(**wanted)
-        else:
-            native = module.backends.dawn.extras.request_device_sync(handle, **wanted, enable_toggles=["disable_robustness"])
+        try:
+            if self._bounds_checks:
+                native = handle.request_device_sync(**wanted)
+            else:
+                extras = importlib.import_module("wgpudawn.backends.dawn.extras")
+                native = extras.request_device_sync(handle, **wanted, enable_toggles=["disable_robustness"])
+        except RuntimeError as error:
+            raise UnavailableError("QG620", f"`{self.name}` opens no device: {error}", hint="name another adapter, or `cpu`") from error
         return Session(module, native, limits, self.name)
 
 
@@ -125,17 +130,3 @@ def _check_inputs(plan: DispatchPlan, roles: Mapping[str, str], inputs: Mapping[
                 f"the input `{name}` has {len(inputs[name])} bytes instead of {plan.sizes[name]}",
                 hint="a buffer holds whole u32 words",
             )
-
-
-def _build_images(plan: DispatchPlan, roles: Mapping[str, str], inputs: Mapping[str, bytes], *, canaries: bool) -> dict[str, Image]:
-    bound = dict.fromkeys(binding.buffer for step in plan.passes for binding in step.bindings)
-    given = {**inputs, **plan.uniforms}
-    return {
-        name: build_image(
-            name,
-            plan.sizes[name],
-            given[name] if roles[name] in ("input", "uniform") else None,
-            canaries=canaries and roles[name] != "uniform",
-        )
-        for name in bound
-    }

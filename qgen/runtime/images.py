@@ -6,10 +6,12 @@ written is seen, as neither a zero nor what the run before left there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from qgen.errors import InternalError
+from qgen.sidecar.plan import DispatchPlan
 
 MARGIN: Final = 256
 """Bytes of canary on either side: the alignment that WebGPU guarantees for the offset of a binding."""
@@ -23,9 +25,14 @@ class Image:
     """The bytes of one buffer as they are uploaded; `content` is bound, from `offset` on."""
 
     name: str
+    role: str
     content: bytes
     offset: int
-    is_written: bool
+
+    @property
+    def has_canaries(self) -> bool:
+        """Whether there is something to check beside the outputs' contents."""
+        return self.offset > 0
 
     @property
     def data(self) -> bytes:
@@ -34,10 +41,21 @@ class Image:
         return margin + self.content + margin
 
 
-def build_image(name: str, nbytes: int, content: bytes | None, *, canaries: bool) -> Image:
-    """Return the image of a buffer of `nbytes` bytes; `content` None marks one that the kernel is to write."""
-    offset = MARGIN if canaries else 0
-    return Image(name, _repeat(_GARBAGE, nbytes) if content is None else content, offset, content is None)
+def build_images(plan: DispatchPlan, roles: Mapping[str, str], inputs: Mapping[str, bytes], *, canaries: bool) -> dict[str, Image]:
+    """Return the image of each buffer that `plan` binds; with `canaries`, storage buffers lie between them."""
+    bound = dict.fromkeys(binding.buffer for step in plan.passes for binding in step.bindings)
+    return {name: _build_image(name, roles[name], plan, inputs, canaries=canaries) for name in bound}
+
+
+def _build_image(name: str, role: str, plan: DispatchPlan, inputs: Mapping[str, bytes], *, canaries: bool) -> Image:
+    margin = MARGIN if canaries else 0
+    match role:
+        case "uniform":
+            return Image(name, role, plan.uniforms[name], 0)
+        case "input":
+            return Image(name, role, inputs[name], margin)
+        case _:
+            return Image(name, role, _repeat(_GARBAGE, plan.sizes[name]), margin)
 
 
 def read_image(image: Image, after: bytes) -> bytes:
@@ -52,7 +70,7 @@ def read_image(image: Image, after: bytes) -> bytes:
             raise InternalError(
                 f"the kernel wrote {where} the buffer `{image.name}`: {_first_change(_repeat(_CANARY, image.offset), found)}"
             )
-    if not image.is_written and content != image.content:
+    if image.role == "input" and content != image.content:
         raise InternalError(f"the kernel wrote into `{image.name}`, which it only reads: {_first_change(image.content, content)}")
     return content
 

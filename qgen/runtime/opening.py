@@ -1,6 +1,6 @@
 """The stacks and their adapters: wgpu (naga) and Dawn (Tint), which speak the same Python API.
 
-Both find Vulkan drivers through the loader, which looks into the system's folders. SwiftShader is not there: Debian's `chromium-common` keeps
+Both find Vulkan drivers through the loader, which looks into the system's folders. SwiftShader is not there: Debian's chromium-common keeps
 it beside the browser, so it is added by name while a stack starts; the environment is then as it was. Whoever sets any of the loader's
 variables has the say, and nothing is added.
 """
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,7 +70,7 @@ def open_device(selector: str, *, bounds_checks: bool = True) -> Device:
 
 
 @cache
-def _open(selector: str, bounds_checks: bool) -> Device:  # noqa: FBT001  a key of the cache
+def _open(selector: str, bounds_checks: bool) -> Device:  # noqa: FBT001 - a key of the cache
     prefix, separator, part = selector.rpartition(":")
     if separator and prefix not in _MODULES:
         raise QgenError(
@@ -87,8 +87,7 @@ def _open(selector: str, bounds_checks: bool) -> Device:  # noqa: FBT001  a key 
     if not part or not wanted:
         there = ", ".join(f"{adapter.backend} {adapter.name}" for adapter in adapters) or "none"
         raise UnavailableError("QG610", f"there is no adapter `{selector}` here; there is: {there}", hint=_HINT)
-    with _environment(wanted[0].stack):
-        return Device(wanted[0], bounds_checks=bounds_checks)
+    return Device(wanted[0], bounds_checks=bounds_checks)
 
 
 @cache
@@ -96,21 +95,29 @@ def _adapters(stack: str) -> tuple[Adapter, ...]:
     """Return the adapters of one stack, in the order of preference; none where the stack is not installed."""
     if not _is_installed(stack):
         return ()
-    with _environment(stack):
-        module = importlib.import_module(_MODULES[stack])
-        found: list[Any] = module.gpu.enumerate_adapters_sync()
+    module = importlib.import_module("wgpu") if stack == "wgpu" else importlib.import_module("wgpudawn")
     adapters = [
         Adapter(
             stack,
             module,
-            handle,
-            str(handle.info["device"]),
-            f"{stack}:{str(handle.info['backend_type']).lower()}",
-            handle.info["adapter_type"] == "CPU",
+            partial(_take, stack, module, index),
+            str(native.info["device"]),
+            f"{stack}:{str(native.info['backend_type']).lower()}",
+            native.info["adapter_type"] == "CPU",
         )
-        for handle in found
+        for index, native in enumerate(_enumerate(stack, module))
     ]
     return tuple(sorted(adapters, key=_preference))
+
+
+def _enumerate(stack: str, module: Any) -> list[Any]:  # noqa: ANN401 - the API has no types
+    with _environment(stack):
+        adapters: list[Any] = module.gpu.enumerate_adapters_sync()
+    return adapters
+
+
+def _take(stack: str, module: Any, index: int) -> Any:  # noqa: ANN401 - the API has no types
+    return _enumerate(stack, module)[index]
 
 
 def _preference(adapter: Adapter) -> tuple[bool, bool, bool]:

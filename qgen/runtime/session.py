@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -17,7 +18,7 @@ _PIPELINES: Final = 64
 class Session:
     """A native device with the limits it was opened with (WebGPU's spelling)."""
 
-    def __init__(self, module: Any, native: Any, limits: Mapping[str, int], adapter: str) -> None:  # noqa: ANN401  the API has no types
+    def __init__(self, module: Any, native: Any, limits: Mapping[str, int], adapter: str) -> None:  # noqa: ANN401 - the API has no types
         """Take over `native`, a device of the Python API `module`."""
         self.limits = limits
         self.is_lost = False
@@ -34,7 +35,7 @@ class Session:
         except self._module.GPUOutOfMemoryError as error:
             raise QgenError("QG618", f"`{self._adapter}` ran out of memory: {error}", hint="run a smaller tensor, or on `cpu`") from error
         except (self._module.GPUError, RuntimeError) as error:
-            if "lost" not in str(error).lower():
+            if not re.search(r"device\]? is lost", str(error), re.IGNORECASE):
                 raise InternalError(f"`{self._adapter}` refuses the kernel: {error}\n{wgsl}") from error
             self.is_lost = True
             raise UnavailableError("QG619", f"`{self._adapter}` was lost: {error}", hint="run it again, or on another device") from error
@@ -67,7 +68,7 @@ class Session:
             start += nbytes
         return found
 
-    def _encode(self, encoder: Any, wgsl: str, step: PassPlan, images: Mapping[str, Image], buffers: Mapping[str, Any]) -> None:  # noqa: ANN401
+    def _encode(self, encoder: Any, wgsl: str, step: PassPlan, images: Mapping[str, Image], buffers: Mapping[str, Any]) -> None:  # noqa: ANN401 - the API has no types
         key = tuple((bound.group, bound.binding, _binding_type(bound.address_space, bound.access)) for bound in step.bindings)
         groups, layout = self._layout(key)
         pipeline = self._pipeline(wgsl, step.entry_point, key, layout)
@@ -105,7 +106,7 @@ class Session:
             self._layouts[key] = groups, self._native.create_pipeline_layout(bind_group_layouts=groups)
         return self._layouts[key]
 
-    def _pipeline(self, wgsl: str, entry_point: str, key: tuple[tuple[int, int, str], ...], layout: Any) -> Any:  # noqa: ANN401
+    def _pipeline(self, wgsl: str, entry_point: str, key: tuple[tuple[int, int, str], ...], layout: Any) -> Any:  # noqa: ANN401 - the API has no types
         slot = (wgsl, entry_point, key)
         if slot in self._pipelines:
             self._pipelines.move_to_end(slot)
