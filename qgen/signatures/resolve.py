@@ -107,20 +107,23 @@ def signature_warnings(signature: Signature, granularity_kind: GranularityKind) 
 def _find_row(op: str, domain: str, opset: int) -> tuple[Row, tuple[Row, ...]]:
     domains = tuple(dict.fromkeys(known for known, _ in TABLES))
     if domain not in domains:
-        raise QgenError("QG201", f"there is no operator domain `{domain}`", hint=f"the domains are {_list(domains)}")
+        near = difflib.get_close_matches(str(domain), domains, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"the domains are {_list(domains)}"
+        raise QgenError("QG201", f"there is no operator domain `{domain}`", hint=hint, place="the domain")
     rows = find_rows(domain, op)
     if not rows:
         names = {known.lower(): known for _, known in TABLES}
         near = difflib.get_close_matches(str(op).lower(), list(names), n=1, cutoff=0.5)
         hint = f"did you mean `{names[near[0]]}`?" if near else f"the operators are {_list(names.values())}"
-        raise QgenError("QG200", f"there is no operator `{op}` in {domain}", hint=hint)
+        raise QgenError("QG200", f"there is no operator `{op}` in {domain}", hint=hint, place="the operator")
     if domain == MICROSOFT:
         return rows[-1], rows
+    hint = f"give an opset from {OLDEST_OPSET} to {NEWEST_OPSET}"
     if isinstance(opset, bool) or not isinstance(opset, int):
-        raise QgenError("QG202", f"an opset is a whole number, not `{opset!r}`", hint=f"give one from {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise QgenError("QG202", f"an opset is a whole number, not `{opset!r}`", hint=hint, place="the opset")
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         side = f"{op} exists from opset {OLDEST_OPSET} on" if opset < OLDEST_OPSET else f"opset {NEWEST_OPSET} is the newest one known"
-        raise QgenError("QG202", f"opset {opset} is out of range: {side}", hint=f"give an opset from {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise QgenError("QG202", f"opset {opset} is out of range: {side}", hint=hint, place="the opset")
     return [row for row in rows if row.version <= opset][-1], rows
 
 
