@@ -43,7 +43,11 @@ class NagaBinary:
             bulk = _run([self.program, "--bulk-validate", *map(str, files)])
             if bulk.returncode == 0:
                 return [Report(label, self.name, self.version, ok=True, diagnostics=(), raw="", rejected_at=None) for label, _ in texts]
-            return [self._judge_one(file, label) for file, (label, _) in zip(files, texts, strict=True)]
+            reports = [self._judge_one(file, label) for file, (label, _) in zip(files, texts, strict=True)]
+        if all(report.ok for report in reports):
+            message = f"`{self.program}` rejects {len(texts)} texts in bulk (status {bulk.returncode}), and none of them alone"
+            raise QgenError("QG703", message, hint="check that this is gfx-rs/naga, or take it off PATH")
+        return reports
 
     def _judge_one(self, file: Path, label: str) -> Report:
         run = _run([self.program, str(file)])
@@ -100,7 +104,7 @@ class TintBinary:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, stdin=subprocess.DEVNULL)  # noqa: S603
+    return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - found on PATH; the arguments are files
 
 
 @cache

@@ -26,8 +26,9 @@ class Host:
         self.name = name
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)  # noqa: S603
+        self._last_words: list[str] = []
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)  # noqa: S603 - qgen's own host files
         self._input = cast("IO[bytes]", self._process.stdin)
         self._output = cast("IO[bytes]", self._process.stdout)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -39,6 +40,8 @@ class Host:
     def ask(self, request: dict[str, Any], label: str) -> dict[str, Any]:
         """Return the answer to one request about the text called `label`; raises QG702 when the process dies or falls silent."""
         with self._lock:
+            if self._input.closed:
+                raise self._death(label)
             try:
                 self._input.write(json.dumps(request).encode() + b"\n")
                 self._input.flush()
@@ -82,10 +85,11 @@ class Host:
 
     def _death(self, label: str) -> QgenError:
         code = self._process.wait()
-        self._errors.seek(0)
-        words = self._errors.read().decode(errors="replace").strip().splitlines()
+        if not self._errors.closed:
+            self._errors.seek(0)
+            self._last_words = self._errors.read().decode(errors="replace").strip().splitlines()[-1:]
         self.close()
-        message = f"{self.name} ended with status {code} while judging" + (f": {words[-1]}" if words else "")
+        message = ": ".join([f"{self.name} ended with status {code} while judging", *self._last_words])
         return QgenError("QG702", message, hint="judge the text with another --engine; the text itself has no verdict", place=label)
 
 

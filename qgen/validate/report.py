@@ -15,8 +15,8 @@ Stage = Literal["parse", "validation", "pipeline"]
 class Diagnostic:
     """One message of an engine; line and column count from 1 as the engine counts them, `end_column` is one past the mark.
 
-    The place is absent where the engine names none (limits that are checked when a pipeline is made); `end_column` also where the mark
-    covers several lines.
+    The place is absent where the engine names none (limits that are checked when a pipeline is made); `end_column` also where it marks
+    nothing on that line.
     """
 
     path: str
@@ -48,6 +48,7 @@ _SPAN = re.compile(r"^ *┌─ .*:(\d+):(\d+)$")
 _MARK = re.compile(r"^ *│ (?P<before>[ │]*)(?P<mark>\^+)")
 _NOTE = re.compile(r"^ *= (.*)$")
 _DAWN_HEAD = re.compile(r"^(?:Error while parsing WGSL: )?(?:[^\s:]*):(\d+):(\d+) (error|warning|note): (.*)$")
+_LINE_END = re.compile(r"\r\n|[\n\v\f\r\x85\u2028\u2029]")
 _DAWN_MARK = re.compile(r"^ *(\^+) *$")
 
 
@@ -97,14 +98,16 @@ def render(diagnostic: Diagnostic, path: str, wgsl: str) -> str:
     head = f"{diagnostic.severity}: {diagnostic.message}\n"
     if diagnostic.line is None or diagnostic.column is None:
         return head + "\n"
-    lines = wgsl.split("\n")
+    lines = _LINE_END.split(wgsl)
     source = lines[diagnostic.line - 1] if diagnostic.line <= len(lines) else ""
     number = str(diagnostic.line)
     gutter = " " * len(number)
+    before = source.encode()[: diagnostic.column - 1].decode(errors="ignore")  # Tint counts bytes
+    indent = "".join("\t" if character == "\t" else " " for character in before)
     width = max(1, (diagnostic.end_column or diagnostic.column) - diagnostic.column)
     return (
         f"{head}{gutter} ┌─ {path}:{diagnostic.line}:{diagnostic.column}\n"
         f"{gutter} │\n"
         f"{number} │ {source}\n"
-        f"{gutter} │ {' ' * (diagnostic.column - 1)}{'^' * width}\n\n"
+        f"{gutter} │ {indent}{'^' * width}\n\n"
     )

@@ -89,7 +89,7 @@ class Judge:
         self.rejection = wgpu.GPUValidationError
         self.version = f"{wgpu.__version__}, wgpu-native {wgpu_native.__version__}, {adapter.info['device']}"
 
-    def _warnings(self, module: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (the library has no types)
+    def _warnings(self, module: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - the library has no types
         if self.library != "tint":  # naga has none
             return []
         return [
@@ -127,7 +127,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever the library or the driver prints must not land among the answers
     try:
         judge = Judge(sys.argv[1])
-    except Exception as error:  # noqa: BLE001 (no library, no driver, no adapter: the reason is the answer)
+    except Exception as error:  # noqa: BLE001 - no library, driver or adapter: the reason is the answer
         answers.write(json.dumps({"unavailable": f"{type(error).__name__}: {error}"}) + "\n")
         answers.close()
         return

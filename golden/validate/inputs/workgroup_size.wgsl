@@ -1,0 +1,3 @@
+@compute @workgroup_size(512)
+fn main() {
+}
