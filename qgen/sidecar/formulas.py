@@ -21,7 +21,7 @@ Formula: TypeAlias = "int | str | Sequence[Formula]"
 GREATEST: Final = 1 << 53
 """No value of a formula is greater in magnitude."""
 
-_DEEPEST: Final = 64
+_DEEPEST: Final = 128
 
 _DIVISIONS: Final = frozenset({"floor_div", "ceil_div", "mod"})
 
@@ -131,9 +131,24 @@ def evaluate_formula(formula: Formula, shapes: Mapping[str, Sequence[int]], let:
     return Scope(shapes, let).value(formula)
 
 
+def print_formula(formula: Formula) -> str:
+    """Return a formula as one writes it, `le(N, 4294967295)`; a long one is cut off."""
+    text = _print(formula, 4)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _print(formula: Formula, depth: int) -> str:
+    match formula:
+        case [str(operation), *operands] if depth:
+            return f"{operation}({', '.join(_print(operand, depth - 1) for operand in operands)})"
+        case [*_]:
+            return "[...]" if formula else "[]"
+        case _:
+            return str(formula)
+
+
 def _fault(formula: Formula, reason: str) -> QgenError:
-    text = str(formula)
-    shown = text if len(text) <= 100 else f"{text[:100]}..."
+    shown = print_formula(formula)
     return QgenError("QG600", f"the formula `{shown}` has no value: {reason}", hint="write the sidecar anew with `qgen emit`")
 
 

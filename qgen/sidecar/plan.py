@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from qgen.errors import QgenError
-from qgen.sidecar.formulas import Formula, Scope
+from qgen.sidecar.formulas import Formula, Scope, print_formula
 
 FORMAT: Final = "qgen.kernel"
 FORMAT_VERSION: Final = 1
@@ -67,7 +67,9 @@ def plan_dispatch(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ..
     """
     try:
         return _plan(sidecar, shapes)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except KeyError as error:
+        raise _malformed(f"it has no `{error.args[0]}`") from error
+    except (IndexError, TypeError, ValueError, AttributeError) as error:
         raise _malformed(f"{type(error).__name__}: {error}") from error
 
 
@@ -113,20 +115,9 @@ def _check_constraints(constraints: list[Formula], scope: Scope) -> None:
         if not scope.value(constraint):
             raise QgenError(
                 "QG602",
-                f"the shapes do not meet the kernel's constraint `{_shown(constraint)}`",
+                f"the shapes do not meet the kernel's constraint `{print_formula(constraint)}`",
                 hint="the shapes of scale and zero point follow from that of x and from the granularity",
             )
-
-
-def _shown(formula: Formula) -> str:
-    """Return a formula as one writes it: `le(N, 4294967295)`."""
-    match formula:
-        case int() | str():
-            return str(formula)
-        case [operation, *operands]:
-            return f"{operation}({', '.join(_shown(operand) for operand in operands)})"
-        case _:
-            return repr(formula)
 
 
 def _size(name: str, nbytes: int) -> int:
