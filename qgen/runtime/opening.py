@@ -111,7 +111,7 @@ def _adapters(stack: str) -> tuple[Adapter, ...]:
 
 
 def _enumerate(stack: str, module: Any) -> list[Any]:  # noqa: ANN401 - the API has no types
-    with _environment(stack):
+    with driver_environment(stack):
         adapters: list[Any] = module.gpu.enumerate_adapters_sync()
     return adapters
 
@@ -130,7 +130,7 @@ def _is_installed(stack: str) -> bool:
 
 
 @contextmanager
-def _environment(stack: str) -> Iterator[None]:
+def driver_environment(stack: str) -> Iterator[None]:
     """Hold the variables that the drivers read while a stack starts, those of them that the user has not set."""
     added = {"XDG_RUNTIME_DIR": tempfile.gettempdir()}
     if not any(name in os.environ for name in _LOADER_VARIABLES):
