@@ -1,0 +1,74 @@
+"""The functions that users call from Python."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from qgen.compiler import make_request
+from qgen.frontend.check_op import ENTRY_POINT
+from qgen.kernel import Kernel, compile_request
+from qgen.shapes import Granularity
+from qgen.signatures import NEWEST_OPSET
+
+if TYPE_CHECKING:
+    from qgen.importer.bundle import Bundle
+
+
+def compile(  # noqa: A001, PLR0913 - the name users expect, as `re.compile`; an operator has this many choices
+    op: str,
+    *,
+    x: object,
+    scale: object = None,
+    y: object = None,
+    zero_point: bool = False,
+    granularity: Granularity | None = None,
+    shape: tuple[int, ...] | None = None,
+    opset: int = NEWEST_OPSET,
+    precision: object = None,
+    saturate: bool = True,
+    domain: str = "ai.onnx",
+    numerics: str = "strict",
+    target: str = "webgpu",
+    name: str | None = None,
+    entry_point: str = ENTRY_POINT,
+    group: int = 0,
+) -> Kernel:
+    """Return the kernel of one operator signature.
+
+    `op` is `QuantizeLinear` or `DequantizeLinear`; `x`, `scale` and `y` are dtypes (ONNX's names, numpy or ml_dtypes types). `scale` defaults to
+    x's type (QuantizeLinear) or y's (DequantizeLinear), `y` to uint8 or the scale's type. `granularity` is `per_tensor()`, `per_axis(axis)` or
+    `blocked(axis, block_size)`. With a `shape` (of x) all sizes are baked into the text, without one uniforms have them and one text serves every
+    shape. `opset`, `precision` and `saturate` are as in ONNX (operators QuantizeLinear and DequantizeLinear, versions 10 to 28). `name`,
+    `entry_point` and `group` (of the bindings) are the host's choice. Raises `QgenError`, which says what is allowed.
+    """
+    return compile_request(
+        make_request(
+            op,
+            x=x,
+            scale=scale,
+            y=y,
+            zero_point=zero_point,
+            granularity=granularity,
+            shape=shape,
+            opset=opset,
+            precision=precision,
+            saturate=saturate,
+            domain=domain,
+            numerics=numerics,
+            target=target,
+            name=name,
+            entry_point=entry_point,
+            group=group,
+        )
+    )
+
+
+def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked") -> Bundle:
+    """Return the kernels of every QuantizeLinear and DequantizeLinear node of an ONNX model.
+
+    `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. Raises `QgenError` where the file is no model.
+    """
+    from qgen.importer import load_bundle  # onnx is an extra, and slow to import
+
+    return load_bundle(model, shapes=shapes)

@@ -1,0 +1,238 @@
+"""The whole compiler on one screen: a request to its WGSL and sidecar.
+
+    formula --check--> CHECKED --passes--> LEGAL --emit--> text, sidecar
+
+Start reading here; `qgen/passes/pipeline.py` has the passes in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from qgen.dtypes import DType
+from qgen.emit.module import ModuleSpec, emit_module
+from qgen.errors import QgenError
+from qgen.formulas import builtin_formulas, find_operator
+from qgen.frontend.check_op import ENTRY_POINT, Binding, check_op
+from qgen.ir.program import Program
+from qgen.passes.hoist import snake_case
+from qgen.passes.pipeline import Variant, lower_program
+from qgen.passes.realise import MODES
+from qgen.passes.rename import is_reserved
+from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, check_shape, make_view, normalize_axis
+from qgen.sidecar.build import SidecarSpec, build_sidecar
+from qgen.signatures import NEWEST_OPSET, Signature, opset_range, resolve_signature
+from qgen.target import Target, load_target
+
+Observer = Callable[[str, Program], None]
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
+_MAX_GROUP: Final = 3
+_HASH_DIGITS: Final = 8
+_LONGEST_SHAPE: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to compile; everything is resolved and legal. `shape` None leaves the shape to uniforms."""
+
+    signature: Signature
+    granularity: Granularity
+    shape: tuple[int, ...] | None
+    mode: str
+    target: Target
+    name: str | None = None
+    entry_point: str = ENTRY_POINT
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What came out: the texts, and the programs they were made from. `request` is canonical: equal texts have equal requests but for the name."""
+
+    name: str
+    wgsl: str
+    sidecar: dict[str, Any]
+    request: Request
+    checked: Program
+    legal: Program
+
+
+def make_request(
+    op: str,
+    *,
+    x: object,
+    scale: object = None,
+    y: object = None,
+    zero_point: bool = False,
+    granularity: Granularity | None = None,
+    shape: tuple[int, ...] | None = None,
+    opset: int = NEWEST_OPSET,
+    precision: object = None,
+    saturate: bool = True,
+    domain: str = "ai.onnx",
+    numerics: str = "strict",
+    target: str = "webgpu",
+    name: str | None = None,
+    entry_point: str = ENTRY_POINT,
+    group: int = 0,
+) -> Request:
+    """Return the request that these words mean; raises `QgenError` where the operator, a shape or a choice does not exist."""
+    granularity = PerTensor() if granularity is None else granularity
+    axis = granularity.axis if isinstance(granularity, PerAxis) else 1
+    if shape is not None:
+        shape = check_shape(shape)
+        make_view(granularity, shape)
+        axis = normalize_axis(axis, len(shape)) if isinstance(granularity, PerAxis) else axis
+    signature = resolve_signature(
+        op,
+        x=x,
+        scale=scale,
+        y=y,
+        zero_point=zero_point,
+        opset=opset,
+        precision=precision,
+        saturate=saturate,
+        domain=domain,
+        granularity_kind=granularity.kind,
+        axis=axis,
+    )
+    if numerics not in MODES:
+        raise QgenError("QG104", f"there is no numerics mode `{numerics}`", hint=f"modes are {', '.join(MODES)}")
+    if not _IDENTIFIER.fullmatch(entry_point) or is_reserved(entry_point):
+        raise QgenError("QG105", f"`{entry_point}` cannot name an entry point", hint="use letters, digits and _, and no reserved word of WGSL")
+    if name is not None and not _NAME.fullmatch(name):
+        raise QgenError("QG105", f"`{name}` cannot name a kernel", hint="use at most 128 of a-z, 0-9 and _")
+    if not 0 <= group <= _MAX_GROUP:
+        raise QgenError("QG105", f"bind group {group} does not exist", hint=f"WebGPU's default limits have groups 0 to {_MAX_GROUP}")
+    return Request(signature, granularity, shape, numerics, load_target(target), name, entry_point, group)
+
+
+def compile_kernel(request: Request, observe: Observer | None = None) -> Compiled:
+    """Return the kernel of `request`; `observe` is called with the name of each pass and the program it made."""
+    request = _canonical(request)
+    signature = request.signature
+    checked = _check(signature)
+    variant = Variant(request.mode, request.granularity, request.shape, request.target)
+    legal, plan = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
+    wgsl = emit_module(ModuleSpec(legal, checked, plan, request.shape, request.mode, request.target, request.group))
+    digest = hashlib.sha256(wgsl.encode()).hexdigest()
+    name = request.name or f"{_readable_name(request)}_{digest[:_HASH_DIGITS]}"
+    spec = SidecarSpec(name, checked, legal, plan, request.shape, request.mode, request.target, request.group, _describe(request), digest)
+    return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal)
+
+
+def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
+    """Return the request that a sidecar of qgen's describes, so that its kernel can be compiled again.
+
+    Raises `QgenError` as `make_request` does, QG106 where the sidecar lacks what it needs.
+    """
+    try:
+        op, buffers, entry = sidecar["op"], sidecar["buffers"], sidecar["passes"][0]
+        attributes = dict(op["attributes"])
+        dtypes = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] in {"input", "output"}]
+        axis, block_size = attributes.pop("axis", None), attributes.pop("block_size", None)
+        granularity: Granularity = PerTensor() if axis is None else PerAxis(axis) if block_size is None else Blocked(axis, block_size)
+        options = ",".join(f"{key}={value}" for key, value in sidecar["target"]["options"].items())
+        target = sidecar["target"]["name"] + (f":{options}" if options else "")
+        return make_request(
+            op["type"],
+            x=dtypes[0],
+            scale=dtypes[1],
+            y=dtypes[-1],
+            zero_point=len(dtypes) == len(("x", "scale", "zero point", "y")),
+            granularity=granularity,
+            shape=None if sidecar["shape"] is None else tuple(sidecar["shape"]),
+            opset=op["opset"][1],
+            domain=op["domain"],
+            numerics=sidecar["numerics"]["mode"],
+            target=target,
+            name=sidecar["name"],
+            entry_point=entry["entry_point"],
+            group=entry["bindings"][0]["group"],
+            **attributes,
+        )
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise QgenError("QG106", f"the sidecar does not say what its kernel computes: {error}", hint="write it anew with `qgen emit`") from error
+
+
+def _canonical(request: Request) -> Request:
+    """Return the request by the newest opset that means the same, so that equal kernels have equal sidecars whoever asked for them."""
+    given = request.signature
+    op = {"x": given.x, "scale": given.scale, "y": given.y, "zero_point": given.zero_point, "saturate": given.saturate}
+    kind = request.granularity.kind
+    newest = resolve_signature(given.op, **op, granularity_kind=kind)  # type: ignore[arg-type]  # a mapping of mixed values
+    if newest.division != given.division:
+        newest = resolve_signature(given.op, **op, precision=given.division, granularity_kind=kind)  # type: ignore[arg-type]  # as above
+    granularity = request.granularity
+    if request.shape is not None and not isinstance(granularity, PerTensor):
+        axis = normalize_axis(granularity.axis, len(request.shape))
+        granularity = PerAxis(axis) if isinstance(granularity, PerAxis) else Blocked(axis, granularity.block_size)
+    return Request(
+        newest, granularity, request.shape, request.mode, request.target, request.name, request.entry_point, request.group
+    )
+
+
+@lru_cache(maxsize=1024)
+def _check(signature: Signature) -> Program:
+    op = find_operator(signature.op)
+    names = [operand.name for operand in op.operands]
+    absent = frozenset() if signature.zero_point else frozenset({names[-1]})
+    attributes: dict[str, DType | bool] = {}
+    if isinstance(signature.division, DType):
+        attributes = {"precision": signature.division, "saturate": signature.saturate}
+    dtypes = {"X": signature.x, "S": signature.scale, "Y": signature.y}
+    return check_op(builtin_formulas(), op, Binding(dtypes, attributes, absent))
+
+
+def _with_entry_point(program: Program, name: str) -> Program:
+    if name == ENTRY_POINT:
+        return program
+    (kernel,) = program.kernels
+    return Program(program.name, program.stage, program.operands, (type(kernel)(name, kernel.body),))
+
+
+def _readable_name(request: Request) -> str:
+    signature = request.signature
+    parts = [snake_case(signature.op), signature.x.short, signature.scale.short, signature.y.short]
+    if signature.zero_point:
+        parts.append("zp")
+    if signature.precision is not None:
+        parts += ["div", signature.precision.short]
+    granularity = request.granularity
+    match granularity:
+        case PerTensor():
+            pass
+        case PerAxis(axis):
+            parts.append(f"axis{_number(axis)}")
+        case Blocked(axis, block_size):
+            parts.append(f"axis{_number(axis)}_block{block_size}")
+    if request.shape is not None:
+        dims = "x".join(str(dim) for dim in request.shape) or "scalar"
+        parts.append(dims if len(dims) <= _LONGEST_SHAPE else f"rank{len(request.shape)}")
+    return "_".join([*parts, request.mode])
+
+
+def _number(value: int) -> str:
+    return str(value) if value >= 0 else f"m{-value}"
+
+
+def _describe(request: Request) -> dict[str, Any]:
+    signature, granularity = request.signature, request.granularity
+    attributes: dict[str, Any] = {}
+    if not isinstance(granularity, PerTensor):
+        attributes["axis"] = granularity.axis
+    if isinstance(granularity, Blocked):
+        attributes["block_size"] = granularity.block_size
+    if signature.precision is not None:
+        attributes["precision"] = signature.precision.name
+    if not signature.saturate:
+        attributes["saturate"] = False
+    first, last = opset_range(signature, granularity.kind)
+    return {"domain": signature.domain, "type": signature.op, "opset": [first, last], "attributes": attributes}

@@ -1,0 +1,136 @@
+"""A whole WGSL module: header, bindings, entry point first, then the functions it calls, callees last, so that the file reads top-down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, assert_never
+
+import jinja2
+
+from qgen.emit.formula import print_formula
+from qgen.emit.wgsl import INDENT, emit_entry_point, emit_function, emit_struct
+from qgen.ir import nodes as ir
+from qgen.ir.program import ById, Function, Operand, Program
+from qgen.ir.rewrite import walk_body
+from qgen.ir.types import Struct
+from qgen.passes.plan import Plan
+from qgen.resources import read_resource
+from qgen.shapes import Blocked, PerAxis, PerTensor, scale_shape
+from qgen.target import Target
+
+PROMISES: Final = {"strict": "bit-exact on every conforming WebGPU implementation"}
+"""What each numerics mode promises, as the header says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSpec:
+    """What is emitted: the LEGAL program and its plan, the CHECKED program it came from, and what the user chose."""
+
+    program: Program
+    checked: Program
+    plan: Plan
+    shape: tuple[int, ...] | None
+    mode: str
+    target: Target
+    group: int
+
+
+def emit_module(spec: ModuleSpec) -> str:
+    """Return the text of the module; ends with one newline and holds nothing volatile."""
+    program = spec.program
+    functions: list[tuple[str, ...]] = []
+    declared: set[Struct] = set()
+    for function in program.functions:
+        structs = [struct for struct in _structs(ById(function)) if struct not in declared]
+        declared.update(structs)
+        functions += [*(emit_struct(struct) for struct in structs), emit_function(ById(function))]
+    return _template(spec.target.module).render(
+        header=_header(spec),
+        bindings=_bindings(spec),
+        struct=_params(program.uniforms),
+        entry_points=[emit_entry_point(kernel) for kernel in program.kernels],
+        functions=functions,
+    )
+
+
+@lru_cache(maxsize=16)
+def _template(name: str) -> jinja2.Template:
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False  # noqa: S701 - WGSL is no HTML
+    )
+    return environment.from_string(read_resource("targets", name))
+
+
+@lru_cache(maxsize=1024)
+def _structs(function: ById[Function]) -> tuple[Struct, ...]:
+    """Return the structs that a function makes or returns; the first function to name one declares it."""
+    found = [function.value.result, *(node.type for node in walk_body(function.value.body) if isinstance(node, ir.Construct | ir.Call))]
+    return tuple(dict.fromkeys(type_ for type_ in found if isinstance(type_, Struct)))
+
+
+def _bindings(spec: ModuleSpec) -> list[str]:
+    lines = [
+        f"@group({spec.group}) @binding({number}) var<storage, {'read_write' if operand.is_output else 'read'}> {operand.name}: array<u32>;"
+        for number, operand in enumerate(spec.program.operands)
+    ]
+    if spec.program.uniforms:
+        lines.append(f"@group({spec.group}) @binding({len(lines)}) var<uniform> params: Params;")
+    return lines
+
+
+def _params(uniforms: tuple[str, ...]) -> list[str]:
+    return ["struct Params {", *(f"{INDENT}{name}: u32," for name in uniforms), "}"] if uniforms else []
+
+
+def _header(spec: ModuleSpec) -> list[str]:
+    operands = spec.checked.operands
+    shapes = {operand.name: _shape(operand, spec) for operand in operands}
+    name_width = max(len(operand.name) for operand in operands)
+    dtype_width = max(len(operand.dtype.name) for operand in operands)
+    shape_width = max(len(shape) for shape in shapes.values())
+    rows = [
+        f"  {operand.name:{name_width}}  {operand.dtype.name:{dtype_width}}  {shapes[operand.name]:{shape_width}}  {_remark(operand, spec)}".rstrip()
+        for operand in operands
+    ]
+    return [
+        f"{spec.checked.name}: {print_formula(spec.checked)}",
+        "",
+        *rows,
+        "",
+        f"Numerics: {spec.mode}, {PROMISES[spec.mode]}.",
+        f"Dispatch: {_dispatch(spec.plan)}",
+    ]
+
+
+def _shape(operand: Operand, spec: ModuleSpec) -> str:
+    if spec.shape is None:
+        return ""
+    return str(list(scale_shape(spec.plan.granularity, spec.shape) if operand.per_group else spec.shape))
+
+
+def _remark(operand: Operand, spec: ModuleSpec) -> str:
+    if not operand.per_group:
+        layout = operand.dtype.layout
+        words = "a word" if layout.words == 1 else f"{layout.words} words"
+        return f"{layout.elements} in {words}, first in the lowest bits" if layout.elements > 1 else "1 a word"
+    granularity = spec.plan.granularity
+    match granularity:
+        case PerTensor():
+            return "one for all elements"
+        case PerAxis(axis):
+            return f"one for each index along axis {axis}"
+        case Blocked(axis, block_size):
+            return f"one for {block_size} elements along axis {axis}"
+        case _:
+            assert_never(granularity)
+
+
+def _dispatch(plan: Plan) -> str:
+    share = f"an invocation computes {plan.lanes} elements"
+    if not isinstance(plan.units, ir.Literal) or plan.workgroups_x is None:
+        return f"any shape, from the uniform parameters; {share}."
+    workgroups = -(-int(plan.units.value) // plan.workgroup_size)
+    rows = -(-workgroups // max(1, plan.workgroups_x))
+    count = f"{plan.workgroups_x} x {rows}" if rows > 1 else str(workgroups)
+    return f"{count} workgroups of {plan.workgroup_size}; {share}."

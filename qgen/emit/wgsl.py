@@ -1,0 +1,132 @@
+"""Statements and expressions of the LEGAL stage as WGSL that naga and Tint both take; whatever should have been lowered is refused."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from qgen.errors import InternalError
+from qgen.ir import nodes as ir
+from qgen.ir.precedence import ATOM, UNARY, operand_precedences, parenthesise, precedence
+from qgen.ir.program import ById, Function, Kernel
+from qgen.ir.types import Machine, Scalar, Struct
+
+INDENT = "    "
+_LEAST_I32 = -(1 << 31)
+_BITS, _COUNTS = 256, 1 << 32
+"""From where on constants are hexadecimal: functions work on bits, entry points on counts."""
+
+
+def emit_entry_point(kernel: Kernel) -> tuple[str, ...]:
+    """Return the lines of an entry point."""
+    head = f"fn {kernel.name}(@builtin(global_invocation_id) id: vec3u) {{"
+    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, _COUNTS), "}")
+
+
+@lru_cache(maxsize=1024)
+def emit_function(function: ById[Function]) -> tuple[str, ...]:
+    """Return the lines of a function, its line of explanation first."""
+    found = function.value
+    params = ", ".join(f"{param.name}: {_type(param.type)}" for param in found.params)
+    doc = (f"// {found.doc}",) if found.doc else ()
+    return (*doc, f"fn {found.name}({params}) -> {_type(found.result)} {{", *_emit_body(found.body, 1, _BITS), "}")
+
+
+def emit_struct(struct: Struct) -> tuple[str, ...]:
+    """Return the lines of a struct's declaration."""
+    return (f"struct {struct.name} {{", *(f"{INDENT}{name}: {type_.value}," for name, type_ in struct.fields), "}")
+
+
+def _type(type_: Machine) -> str:
+    return type_.name if isinstance(type_, Struct) else type_.value
+
+
+def _emit_body(body: tuple[ir.Stmt, ...], depth: int, hex_from: int) -> list[str]:
+    return [f"{INDENT * depth}{line}" for stmt in body for line in _emit_stmt(stmt, hex_from)]
+
+
+def _emit_stmt(stmt: ir.Stmt, hex_from: int) -> list[str]:
+    def text(expr: ir.Expr) -> str:
+        return emit_expr(expr, hex_from)
+
+    match stmt:
+        case ir.Let(name, value):
+            return [f"let {name} = {text(value)};"]
+        case ir.Var(name, value):
+            return [f"var {name} = {text(value)};"]
+        case ir.Assign(name, ir.Binary(op, ir.Name(target, _), value, _)) if name == target and op in {"|", "+"}:
+            return [f"{name} {op}= {text(value)};"]
+        case ir.Assign(name, value):
+            return [f"{name} = {text(value)};"]
+        case ir.Return(value):
+            return ["return;" if value is None else f"return {text(value)};"]
+        case ir.Store(buffer, index, value):
+            return [f"{buffer}[{text(index)}] = {text(value)};"]
+        case ir.If(condition, (ir.Return() as only,), ()):
+            return [f"if ({text(condition)}) {{ {_emit_stmt(only, hex_from)[0]} }}"]
+        case ir.If(condition, then, otherwise):
+            other = ["} else {", *_emit_body(otherwise, 1, hex_from)] if otherwise else []
+            return [f"if ({text(condition)}) {{", *_emit_body(then, 1, hex_from), *other, "}"]
+        case ir.For(name, start, stop, step, body):
+            advance = f"{name}++" if step == 1 else f"{name} += {step}u"
+            head = f"for (var {name} = {text(start)}; {name} < {parenthesise(*_emit(stop, hex_from), UNARY)}; {advance}) {{"
+            return [head, *_emit_body(body, 1, hex_from), "}"]
+        case ir.Write() | ir.Require():
+            raise InternalError(f"a {type(stmt).__name__} reaches the emitter: a pass before it should have lowered it")
+
+
+def emit_expr(expr: ir.Expr, hex_from: int = _BITS) -> str:
+    """Return an expression's text; raises `InternalError` for a node that should have been lowered."""
+    return _emit(expr, hex_from)[0]
+
+
+def _args(args: tuple[ir.Expr, ...], hex_from: int) -> str:
+    return ", ".join(emit_expr(arg, hex_from) for arg in args)
+
+
+def _literal(value: float, type_: object, hex_from: int) -> tuple[str, int]:
+    match type_:
+        case Scalar.BOOL:
+            return str(value).lower(), ATOM
+        case Scalar.U32:
+            return f"{value}u" if value < hex_from else f"{value:#x}u", ATOM
+        case Scalar.I32 if value == _LEAST_I32:
+            return f"i32({_LEAST_I32})", ATOM
+        case Scalar.I32:
+            return str(value), ATOM if value >= 0 else UNARY
+        case Scalar.F32:
+            return f"{value!r}f", ATOM if value >= 0 else UNARY
+        case _:
+            raise InternalError("an exact integer reaches the emitter")
+
+
+def _emit(expr: ir.Expr, hex_from: int) -> tuple[str, int]:
+    match expr:
+        case ir.Literal(value, type_):
+            return _literal(value, type_, hex_from)
+        case ir.Name(name, _):
+            return name, ATOM
+        case ir.Unary(op, operand, _):
+            return f"{op}{parenthesise(*_emit(operand, hex_from), ATOM)}", UNARY
+        case ir.Binary(op, lhs, rhs, _):
+            left, right = operand_precedences(op)
+            return f"{parenthesise(*_emit(lhs, hex_from), left)} {op} {parenthesise(*_emit(rhs, hex_from), right)}", precedence(op)
+        case ir.Select(condition, then, otherwise, _):
+            return f"select({_args((otherwise, then, condition), hex_from)})", ATOM
+        case ir.Builtin(name, args, _) | ir.Call(name, args, _):
+            return f"{name}({_args(args, hex_from)})", ATOM
+        case ir.Convert(operand, type_):
+            return f"{type_.value}({emit_expr(operand, hex_from)})", ATOM
+        case ir.Bitcast(operand, type_):
+            return f"bitcast<{type_.value}>({emit_expr(operand, hex_from)})", ATOM
+        case ir.Field(operand, name, _):
+            return f"{parenthesise(*_emit(operand, hex_from), ATOM)}.{name}", ATOM
+        case ir.Construct(args, struct):
+            return f"{struct.name}({_args(args, hex_from)})", ATOM
+        case ir.Load(buffer, index):
+            return f"{buffer}[{emit_expr(index, hex_from)}]", ATOM
+        case ir.Uniform(name):
+            return f"params.{name}", ATOM
+        case ir.Invocation(component):
+            return f"id.{component}", ATOM
+        case ir.Typed() | ir.Read():
+            raise InternalError(f"a {type(expr).__name__} reaches the emitter: a pass before it should have lowered it")

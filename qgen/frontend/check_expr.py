@@ -1,0 +1,201 @@
+"""Expressions of operators: typed when built, by the rules of the formula language.
+
+A value has a dtype or is an exact integer with its interval. Each arithmetic operation is exact and rounded once into its type; conversions are written.
+`round_even` is what a machine keeps of the nearest integer: clamped to ±2^18, NaN to -2^18. A formula in which that clamp could be seen is refused, so
+for the reader `round_even` is exact; the proof is `Value.low` and `Value.high`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from qgen.dtypes import DTYPES, DType
+from qgen.errors import QgenError, Span
+from qgen.frontend import ast
+from qgen.ir import nodes as ir
+from qgen.ir.nodes import Op
+from qgen.ir.types import Int, print_type
+
+ROUNDED: Final = Int(-(1 << 18), 1 << 18)
+INT32: Final = Int.of_bits(32)
+_ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression of a formula. Where a clamp of `round_even` is below it: all clamped below come out at most `low`, above at least `high`."""
+
+    expr: ir.Expr
+    clamp: tuple[int, int] | None = None
+
+    @property
+    def type(self) -> DType | Int:
+        """The dtype or integer type."""
+        type_ = self.expr.type
+        if not isinstance(type_, DType | Int):
+            raise TypeError(type_)
+        return type_
+
+
+class Absent:
+    """The value of an operand that is not there: sums and differences drop it, conversions keep it."""
+
+
+ABSENT: Final = Absent()
+Result = Value | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean in an expression: values, dtypes (type variables and attributes), and where errors point."""
+
+    values: Mapping[str, Result]
+    dtypes: Mapping[str, DType]
+    fail: Callable[[str, str, str, Span], QgenError]
+    """(code, message, hint, place) to the error, with the binding added."""
+
+
+def check_expr(expr: ast.Expr, scope: Scope) -> Result:
+    """Return the typed expression; raises `QgenError` (QG010 to QG019) at the place that has no meaning."""
+    match expr:
+        case ast.Number(value, _):
+            return Value(ir.Literal(value, Int(value, value)))
+        case ast.Name(name, span):
+            if name not in scope.values:
+                raise scope.fail("QG010", f"`{name}` is not defined here", f"defined are: {', '.join(scope.values) or 'no names'}", span)
+            return scope.values[name]
+        case ast.Cast():
+            return _check_cast(expr, scope)
+        case ast.Binary():
+            return _check_binary(expr, scope)
+        case ast.Unary("-", operand, span):
+            return _subtract(Value(ir.Literal(0, Int(0, 0))), check_expr(operand, scope), span, scope)
+        case ast.Call("round_even", (operand,), span):
+            value = _present(check_expr(operand, scope), span, scope)
+            if not (isinstance(value.type, DType) and value.type.is_float):
+                raise scope.fail("QG011", "`round_even` rounds a float to an integer", "leave it out: the value is an integer already", span)
+            return Value(ir.Typed(Op.ROUND_EVEN, (value.expr,), ROUNDED, span), (ROUNDED.lo, ROUNDED.hi))
+        case ast.Call(function, _, span):
+            raise scope.fail("QG012", f"a formula has no function `{function}`", "it has `round_even(x)` and the operators + - * / as", span)
+        case _:
+            raise scope.fail("QG013", "this belongs to library functions, not to a formula", "a formula uses + - * /, `as`, `round_even`", expr.span)
+
+
+def _present(value: Result, span: Span, scope: Scope) -> Value:
+    if isinstance(value, Absent):
+        raise scope.fail("QG014", "an operand that may be absent is used here", "only + and - drop an absent operand; test it with `if`", span)
+    return value
+
+
+def _check_cast(expr: ast.Cast, scope: Scope) -> Result:
+    value = check_expr(expr.operand, scope)
+    if expr.target == "int":
+        return value if isinstance(value, Absent) else _to_int(value, expr, scope)
+    target = scope.dtypes.get(expr.target) or DTYPES.get(expr.target)
+    if target is None:
+        known = [*scope.dtypes, "int", "float32", "float16", "…"]
+        raise scope.fail("QG015", f"`{expr.target}` is not a type", f"types here are {', '.join(known)}", expr.span)
+    return value if isinstance(value, Absent) else _convert(value, target, expr, scope)
+
+
+def _to_int(value: Value, expr: ast.Cast, scope: Scope) -> Value:
+    match value.type:
+        case Int():
+            return value
+        case DType() as dtype if dtype.is_integer:
+            return Value(ir.Typed(Op.CONVERT, (value.expr,), Int(dtype.min, dtype.max), expr.span))
+        case _:
+            raise scope.fail("QG016", "a float does not convert to `int` without rounding", "write `round_even(…)`", expr.span)
+
+
+def _convert(value: Value, target: DType, expr: ast.Cast, scope: Scope) -> Value:
+    source = value.type
+    if source == target:
+        return value
+    if target.is_float:
+        if value.clamp is not None:
+            raise scope.fail("QG017", "a rounded quotient is used as a float", "`round_even` is followed by + and - and `as T saturating`", expr.span)
+        op = Op.SATURATE if expr.overflow == "saturating" else Op.CONVERT
+        return Value(ir.Typed(op, (value.expr,), target, expr.span))
+    if isinstance(source, DType):
+        value = _to_int(value, expr, scope)
+        source = value.type
+    if not isinstance(source, Int):
+        raise TypeError(source)
+    bounds = Int(target.min, target.max)
+    match expr.overflow:
+        case "saturating":
+            if value.clamp is not None and not (value.clamp[0] <= target.min and value.clamp[1] >= target.max):
+                raise scope.fail(
+                    "QG018",
+                    f"`round_even` keeps ±2^18, which is not enough to saturate to {target.name}",
+                    "use a result of at most 16 bits and a zero point of the same type",
+                    expr.span,
+                )
+            return Value(ir.Typed(Op.SATURATE, (value.expr,), target, expr.span))
+        case "wrapping" if target.bits == INT32.hi.bit_length() + 1:
+            if value.clamp is not None:
+                raise scope.fail("QG017", "a rounded quotient wraps", "`round_even` is followed by + and - and `as T saturating`", expr.span)
+            return value if source.within(INT32) else Value(ir.Typed(Op.WRAP, (value.expr,), INT32, expr.span))
+        case _ if source.within(bounds) and value.clamp is None and expr.overflow is None:
+            return Value(ir.Typed(Op.CONVERT, (value.expr,), target, expr.span))
+        case _:
+            raise scope.fail(
+                "QG019", f"a value in {print_type(source)} may not fit {target.name}", "write `saturating` (or, to int32, `wrapping`)", expr.span
+            )
+
+
+def _check_binary(expr: ast.Binary, scope: Scope) -> Result:
+    if expr.op not in _ARITHMETIC:
+        raise scope.fail("QG013", f"`{expr.op}` belongs to library functions, not to a formula", "a formula uses + - * / and `as`", expr.span)
+    lhs, rhs = check_expr(expr.lhs, scope), check_expr(expr.rhs, scope)
+    op = _ARITHMETIC[expr.op]
+    if isinstance(rhs, Absent) and op in {Op.ADD, Op.SUB}:
+        return lhs
+    if isinstance(lhs, Absent) and op is Op.ADD:
+        return rhs
+    left, right = _present(lhs, expr.lhs.span, scope), _present(rhs, expr.rhs.span, scope)
+    if isinstance(left.type, Int) and isinstance(right.type, Int) and op is not Op.DIV:
+        return _integer(op, left, right, expr.span, scope)
+    if left.type != right.type or not (isinstance(left.type, DType) and left.type.is_float):
+        raise scope.fail(
+            "QG011",
+            f"`{expr.op}` of {print_type(left.type)} and {print_type(right.type)}",
+            "both operands need the same float type, or both `int` (and not for /): convert with `as`",
+            expr.span,
+        )
+    return Value(ir.Typed(op, (left.expr, right.expr), left.type, expr.span))
+
+
+def _subtract(lhs: Value, rhs: Result, span: Span, scope: Scope) -> Value:
+    value = _present(rhs, span, scope)
+    if not isinstance(value.type, Int):
+        raise scope.fail("QG011", "unary minus of a float", "write a product with a negative scale", span)
+    return _integer(Op.SUB, lhs, value, span, scope)
+
+
+def _integer(op: Op, lhs: Value, rhs: Value, span: Span, scope: Scope) -> Value:
+    a, b = lhs.type, rhs.type
+    if not (isinstance(a, Int) and isinstance(b, Int)):
+        raise TypeError(op)
+    if rhs.clamp is not None and (op is not Op.ADD or lhs.clamp is not None):
+        raise scope.fail("QG017", "a rounded quotient on the right of an operator", "write it first: `round_even(…) + …`", span)
+    if lhs.clamp is not None and op is Op.MUL:
+        raise scope.fail("QG017", "a rounded quotient is multiplied", "`round_even` is followed by + and - and `as T saturating`", span)
+    match op:
+        case Op.ADD:
+            type_ = Int(a.lo + b.lo, a.hi + b.hi)
+            clamp = _shift(lhs.clamp, b.hi, b.lo) or _shift(rhs.clamp, a.hi, a.lo)
+        case Op.SUB:
+            type_ = Int(a.lo - b.hi, a.hi - b.lo)
+            clamp = _shift(lhs.clamp, -b.lo, -b.hi)
+        case _:
+            corners = [p * q for p in (a.lo, a.hi) for q in (b.lo, b.hi)]
+            type_, clamp = Int(min(corners), max(corners)), None
+    return Value(ir.Typed(op, (lhs.expr, rhs.expr), type_, span), clamp)
+
+
+def _shift(clamp: tuple[int, int] | None, most: int, least: int) -> tuple[int, int] | None:
+    return None if clamp is None else (clamp[0] + most, clamp[1] + least)

@@ -1,0 +1,163 @@
+"""An `op` under a binding to a CHECKED program: `if T is class`, attributes and absent operands are decided here, so CHECKED is monomorphic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from qgen.dtypes import DTYPES, DType
+from qgen.errors import QgenError, Span
+from qgen.frontend import ast
+from qgen.frontend.check_expr import ABSENT, Absent, Result, Scope, Value, check_expr
+from qgen.frontend.kinds import KINDS
+from qgen.ir import nodes as ir
+from qgen.ir.program import Kernel, Operand, Program, Stage
+from qgen.ir.types import Int, print_type
+
+ENTRY_POINT: Final = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What an operator is checked under: dtypes of its type variables, attributes given, and operands that are absent."""
+
+    dtypes: Mapping[str, DType]
+    attributes: Mapping[str, DType | bool]
+    absent: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        """Return the binding as errors name it."""
+        parts = [f"{name} = {dtype.name}" for name, dtype in self.dtypes.items()]
+        parts += [f"{name} = {value.name if isinstance(value, DType) else str(value).lower()}" for name, value in self.attributes.items()]
+        parts += [f"no {name}" for name in sorted(self.absent)]
+        return ", ".join(parts)
+
+
+def check_op(source: ast.SourceFile, op: ast.OpDecl, binding: Binding) -> Program:
+    """Return the CHECKED program of `op` under `binding`; raises `QgenError` QG010 to QG029 with the place and the binding."""
+    return _Checker(source, op, binding).run()
+
+
+class _Checker:
+    """One check; collects the statements in `body`."""
+
+    def __init__(self, source: ast.SourceFile, op: ast.OpDecl, binding: Binding) -> None:
+        self._source = source
+        self._op = op
+        self._binding = binding
+        self._values: dict[str, Result] = {}
+        self._dtypes: dict[str, DType] = dict(binding.dtypes)
+        self._flags: dict[str, bool] = {}
+        self._written: dict[str, None] = {}
+        self._body: list[ir.Stmt] = []
+
+    def run(self) -> Program:
+        for attribute in self._op.attributes:
+            self._bind_attribute(attribute)
+        operands = []
+        for decl in self._op.operands:
+            dtype = self._dtype(decl)
+            if decl.name in self._binding.absent:
+                if not decl.optional:
+                    raise self._fail("QG020", f"`{decl.name}` is not optional", "only an operand with a default may be absent", decl.span)
+                self._values[decl.name] = ABSENT
+                continue
+            self._values[decl.name] = Value(ir.Read(decl.name, dtype))
+            operands.append(Operand(decl.name, dtype, per_group=decl.per_group))
+        results = [Operand(decl.name, self._dtype(decl), is_output=True, per_group=decl.per_group) for decl in self._op.results]
+        self._block(self._op.body)
+        for decl in self._op.results:
+            if decl.name not in self._written:
+                raise self._fail("QG021", f"`{decl.name}` gets no value", "assign it in every case the binding allows", decl.span)
+        kernel = Kernel(ENTRY_POINT, tuple(self._body))
+        return Program(self._op.name, Stage.CHECKED, (*operands, *results), (kernel,))
+
+    def _fail(self, code: str, message: str, hint: str, span: Span) -> QgenError:
+        return QgenError(code, f"{message} (with {self._binding})", hint=hint, place=span, source=self._source.text)
+
+    def _dtype(self, decl: ast.OperandDecl) -> DType:
+        dtype = self._dtypes.get(decl.type_name) or DTYPES.get(decl.type_name)
+        if dtype is None:
+            raise self._fail("QG015", f"`{decl.type_name}` is not a type", "bind it, or name a dtype", decl.span)
+        return dtype
+
+    def _bind_attribute(self, decl: ast.AttributeDecl) -> None:
+        given = self._binding.attributes.get(decl.name)
+        match decl.kind:
+            case "dtype":
+                dtype = given if isinstance(given, DType) else self._dtypes.get(decl.default) or DTYPES.get(decl.default)
+                if dtype is None:
+                    raise self._fail("QG015", f"`{decl.default}` is not a type", "the default of a dtype attribute is a type", decl.span)
+                self._dtypes[decl.name] = dtype
+            case "bool":
+                self._flags[decl.name] = given if isinstance(given, bool) else decl.default == "true"
+            case _:
+                raise self._fail("QG022", f"an attribute is `dtype` or `bool`, not `{decl.kind}`", "write `attr name: bool = true`", decl.span)
+
+    def _block(self, stmts: tuple[ast.Stmt, ...]) -> None:
+        outer = dict(self._values)
+        for stmt in stmts:
+            match stmt:
+                case ast.Let(name, value, span):
+                    if name in self._values:
+                        raise self._fail("QG023", f"`{name}` is defined already", "choose another name", span)
+                    self._let(name, self._expr(value))
+                case ast.Assign():
+                    self._assign(stmt)
+                case ast.Branch(condition, then, otherwise, _):
+                    self._block(then if self._decide(condition) else otherwise)
+                case ast.Return() | ast.Require():
+                    raise self._fail("QG013", "this statement belongs to library functions", "an op assigns its results", stmt.span)
+        self._values = outer
+
+    def _expr(self, expr: ast.Expr) -> Result:
+        return check_expr(expr, Scope(self._values, self._dtypes, self._fail))
+
+    def _let(self, name: str, value: Result) -> None:
+        if isinstance(value, Absent):
+            self._values[name] = value
+            return
+        self._body.append(ir.Let(name, value.expr))
+        self._values[name] = Value(ir.Name(name, value.type), value.clamp)
+
+    def _assign(self, stmt: ast.Assign) -> None:
+        decl = next((result for result in self._op.results if result.name == stmt.name), None)
+        if decl is None:
+            names = ", ".join(result.name for result in self._op.results)
+            raise self._fail("QG024", f"`{stmt.name}` is not a result", f"the results are: {names}; name other values with `let`", stmt.span)
+        if stmt.name in self._written:
+            raise self._fail("QG023", f"`{stmt.name}` has a value already", "assign each result once", stmt.span)
+        value, dtype = self._expr(stmt.value), self._dtype(decl)
+        if isinstance(value, Absent) or value.type != dtype:
+            found = "an absent operand" if isinstance(value, Absent) else print_type(value.type)
+            raise self._fail("QG011", f"`{stmt.name}` is {dtype.name}, the value is {found}", f"convert it: `… as {decl.type_name}`", stmt.span)
+        self._written[stmt.name] = None
+        self._body.append(ir.Write(stmt.name, value.expr))
+
+    def _decide(self, condition: ast.Expr) -> bool:
+        match condition:
+            case ast.Truth(value, _):
+                return value
+            case ast.Name(name, _) if name in self._flags:
+                return self._flags[name]
+            case ast.KindTest(name, kind, span):
+                dtype = self._dtypes.get(name)
+                if dtype is None or kind not in KINDS:
+                    raise self._fail("QG025", f"`{name} is {kind}` means nothing", f"classes are {', '.join(KINDS)}", span)
+                return KINDS[kind](dtype)
+            case ast.Unary("!", operand, _):
+                return not self._decide(operand)
+            case ast.Binary("&&", lhs, rhs, _):
+                return self._decide(lhs) and self._decide(rhs)
+            case ast.Binary("||", lhs, rhs, _):
+                return self._decide(lhs) or self._decide(rhs)
+            case _:
+                raise self._fail(
+                    "QG026", "this is not known when the formula is checked", "an `if` of an op tests `T is class` and bool attributes", condition.span
+                )
+
+
+def value_types(params: Mapping[str, DType | Int]) -> dict[str, Result]:
+    """Return the values of a fn's parameters, as its `is` clause sees them."""
+    return {name: Value(ir.Name(name, type_)) for name, type_ in params.items()}

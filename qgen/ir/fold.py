@@ -1,0 +1,59 @@
+"""Constant folding of one node, on u32 and i32; no float is touched, and nothing whose text a compiler would refuse."""
+
+from __future__ import annotations
+
+from qgen.ir import nodes as ir
+from qgen.ir.types import Scalar
+
+_WORD = 32
+_MODULUS = 1 << _WORD
+_INT32 = range(-(1 << 31), 1 << 31)
+
+
+def fold_node(expr: ir.Expr) -> ir.Expr:
+    """Return a node, whose operands are folded, in its shortest form."""
+    match expr:
+        case ir.Binary(op, ir.Literal(int(a), _), ir.Literal(int(b), _), Scalar.U32):
+            value = _evaluate(op, a, b)
+            return expr if value is None else ir.Literal(value % _MODULUS, Scalar.U32)
+        case ir.Binary("+" | "-" | "*" as op, ir.Literal(int(a), _), ir.Literal(int(b), _), Scalar.I32):
+            value = _evaluate(op, a, b)
+            return expr if value not in _INT32 else ir.Literal(value, Scalar.I32)
+        case ir.Binary("+" | "-" | "|" | "^" | "<<" | ">>", lhs, ir.Literal(0, _), _):
+            return lhs
+        case ir.Binary("+" | "|" | "^", ir.Literal(0, _), rhs, _):
+            return rhs
+        case ir.Binary("*" | "/", lhs, ir.Literal(1, Scalar.U32 | Scalar.I32), _):
+            return lhs
+        case ir.Binary("*", ir.Literal(1, Scalar.U32 | Scalar.I32), rhs, _):
+            return rhs
+        case ir.Binary("%", _, ir.Literal(1, Scalar.U32), type_) | ir.Binary("*" | "&", _, ir.Literal(0, Scalar.U32), type_):
+            return ir.Literal(0, type_)
+        case _:
+            return expr
+
+
+def _evaluate(op: str, a: int, b: int) -> int | None:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/" if b:
+            return a // b
+        case "%" if b:
+            return a % b
+        case "<<" if b < _WORD:
+            return a << b
+        case ">>" if b < _WORD:
+            return a >> b
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case _:
+            return None

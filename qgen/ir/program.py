@@ -1,0 +1,118 @@
+"""A program: operands, kernels and the functions they call; and the stage it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+from qgen.dtypes import DType
+from qgen.ir.nodes import Stmt
+from qgen.ir.types import Machine, Value
+
+
+T = TypeVar("T")
+
+
+class Stage(Enum):
+    """How far a program is lowered."""
+
+    CHECKED = "checked"
+    REALISED = "realised"
+    LEGAL = "legal"
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor of the operator; `per_group` where a quantization group shares one element."""
+
+    name: str
+    dtype: DType
+    is_output: bool = False
+    per_group: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a function; `of` says which values the machine type holds (a dtype's bits, an integer's interval)."""
+
+    name: str
+    type: Machine
+    of: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function on machine values; one that the entry points call, or that a function called by them calls.
+
+    `of` says which values the result holds. `doc` is one line for a reader of the emitted text.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    result: Machine
+    body: tuple[Stmt, ...]
+    of: Value | None = None
+    doc: str = ""
+
+    def __hash__(self) -> int:
+        """Hash by name: caches keyed by functions find the identical object first and compare deeply only where two share a name."""
+        return hash(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One dispatch. Before LEGAL the body computes one element; at LEGAL it is the entry point, with its workgroup size."""
+
+    name: str
+    body: tuple[Stmt, ...]
+    workgroup_size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is compiled: at CHECKED without functions, later with those used, callers first.
+
+    `uniforms` names the u32 fields of the uniform parameters, in order; empty where everything is baked.
+
+    """
+
+    name: str
+    stage: Stage
+    operands: tuple[Operand, ...]
+    kernels: tuple[Kernel, ...]
+    functions: tuple[Function, ...] = ()
+    uniforms: tuple[str, ...] = ()
+
+    def operand(self, name: str) -> Operand:
+        """Return the operand called `name`; raises KeyError where there is none."""
+        for operand in self.operands:
+            if operand.name == name:
+                return operand
+        raise KeyError(name)
+
+    def function(self, name: str) -> Function:
+        """Return the function called `name`; raises KeyError where there is none."""
+        for function in self.functions:
+            if function.name == name:
+                return function
+        raise KeyError(name)
+
+
+
+class ById(Generic[T]):
+    """A cache key that equals only a key of the same object: comparing functions of the library deeply would cost more than what is cached."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        """Hold the object, so that its identity is not used again while the key lives."""
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both keys hold the same object."""
+        return isinstance(other, ById) and other.value is self.value
+
+    def __hash__(self) -> int:
+        """Hash the identity."""
+        return id(self.value)

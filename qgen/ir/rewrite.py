@@ -1,0 +1,124 @@
+"""Walks over nodes: the children of an expression, the same expression with others, and what a body uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from qgen.ir import nodes as ir
+
+
+def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
+    """Return the operands of an expression, in order."""
+    match expr:
+        case ir.Literal() | ir.Name() | ir.Read() | ir.Uniform() | ir.Invocation():
+            return ()
+        case ir.Unary(_, operand, _) | ir.Convert(operand, _) | ir.Bitcast(operand, _) | ir.Field(operand, _, _):
+            return (operand,)
+        case ir.Binary(_, lhs, rhs, _):
+            return (lhs, rhs)
+        case ir.Select(condition, then, otherwise, _):
+            return (condition, then, otherwise)
+        case ir.Builtin(_, args, _) | ir.Call(_, args, _) | ir.Typed(_, args, _):
+            return args
+        case ir.Construct(args, _):
+            return args
+        case ir.Load(_, index):
+            return (index,)
+        case _:
+            assert_never(expr)
+
+
+def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
+    """Return the expression with other operands; the same object where they are the same objects."""
+    if all(a is b for a, b in zip(children(expr), new, strict=True)):
+        return expr
+    match expr:
+        case ir.Literal() | ir.Name() | ir.Read() | ir.Uniform() | ir.Invocation():
+            return expr
+        case ir.Unary() | ir.Convert() | ir.Bitcast() | ir.Field():
+            return replace(expr, operand=new[0])
+        case ir.Binary():
+            return replace(expr, lhs=new[0], rhs=new[1])
+        case ir.Select():
+            return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
+        case ir.Builtin() | ir.Call() | ir.Typed() | ir.Construct():
+            return replace(expr, args=new)
+        case ir.Load():
+            return replace(expr, index=new[0])
+        case _:
+            assert_never(expr)
+
+
+def map_expr(expr: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+    """Return the expression with `change` applied to each node, operands first."""
+    return change(with_children(expr, tuple(map_expr(child, change) for child in children(expr))))
+
+
+def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
+    """Return the statement with `change` applied to each expression in it, whole."""
+    match stmt:
+        case ir.Let(name, value):
+            return ir.Let(name, change(value))
+        case ir.Return(value):
+            return ir.Return(None if value is None else change(value))
+        case ir.If(condition, then, otherwise):
+            return ir.If(change(condition), map_body(then, change), map_body(otherwise, change))
+        case ir.Require(condition):
+            return ir.Require(change(condition))
+        case ir.Write(operand, value):
+            return ir.Write(operand, change(value))
+        case ir.Store(buffer, index, value):
+            return ir.Store(buffer, change(index), change(value))
+        case ir.Var(name, value):
+            return ir.Var(name, change(value))
+        case ir.Assign(name, value):
+            return ir.Assign(name, change(value))
+        case ir.For(name, start, stop, step, body):
+            return ir.For(name, change(start), change(stop), step, map_body(body, change))
+        case _:
+            assert_never(stmt)
+
+
+def map_body(body: tuple[ir.Stmt, ...], change: Callable[[ir.Expr], ir.Expr]) -> tuple[ir.Stmt, ...]:
+    """Return the statements with `change` applied to each expression in them, whole."""
+    return tuple(map_stmt(stmt, change) for stmt in body)
+
+
+def walk_expr(expr: ir.Expr) -> Iterator[ir.Expr]:
+    """Yield the expression and all below it, from the top."""
+    yield expr
+    for child in children(expr):
+        yield from walk_expr(child)
+
+
+def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
+    """Yield every expression in the statements, in the order of the text."""
+    for stmt in body:
+        match stmt:
+            case ir.Let(_, value) | ir.Write(_, value) | ir.Var(_, value) | ir.Assign(_, value):
+                yield from walk_expr(value)
+            case ir.Return(value):
+                if value is not None:
+                    yield from walk_expr(value)
+            case ir.Require(condition):
+                yield from walk_expr(condition)
+            case ir.If(condition, then, otherwise):
+                yield from walk_expr(condition)
+                yield from walk_body(then)
+                yield from walk_body(otherwise)
+            case ir.Store(_, index, value):
+                yield from walk_expr(index)
+                yield from walk_expr(value)
+            case ir.For(_, start, stop, _, inner):
+                yield from walk_expr(start)
+                yield from walk_expr(stop)
+                yield from walk_body(inner)
+            case _:
+                assert_never(stmt)
+
+
+def called_functions(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
+    """Return the functions that the statements call, each once, in the order of the text."""
+    return tuple(dict.fromkeys(expr.function for expr in walk_body(body) if isinstance(expr, ir.Call)))

@@ -1,0 +1,231 @@
+"""The verifier: which node may stand in which stage, and that names and types agree. Runs after every pass, in production too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, assert_never
+
+from qgen.dtypes import DType
+from qgen.errors import InternalError
+from qgen.ir import nodes as ir
+from qgen.ir.print import print_expr, print_program
+from qgen.ir.program import ById, Function, Program, Stage
+from qgen.ir.rewrite import called_functions, children
+from qgen.ir.types import Int, Machine, Scalar, Struct, Type, print_type
+
+_CHECKED: Final = frozenset({ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write})
+_MACHINE: Final = frozenset(
+    {ir.Literal, ir.Name, ir.Unary, ir.Binary, ir.Select, ir.Builtin, ir.Convert, ir.Bitcast, ir.Call, ir.Field, ir.Construct, ir.Let}
+)
+_KERNEL: Final = {
+    Stage.CHECKED: _CHECKED,
+    Stage.REALISED: _MACHINE | {ir.Read, ir.Write},
+    Stage.LEGAL: _MACHINE | {ir.Load, ir.Store, ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
+}
+_FUNCTION: Final = {
+    Stage.CHECKED: frozenset[type](),
+    Stage.REALISED: _MACHINE | {ir.If, ir.Return, ir.Require},
+    Stage.LEGAL: _MACHINE | {ir.If, ir.Return},
+}
+_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_BUILTIN_ARITY: Final = {"min": 2, "max": 2, "clamp": 3, "abs": 1, "countLeadingZeros": 1, "round": 1}
+
+
+class _InvalidIRError(Exception):
+    """What is wrong; `verify` adds the program."""
+
+
+def verify(program: Program, after: str) -> Program:
+    """Return the program; raises `InternalError`, with the IR in its message, where it is not valid for its stage. `after` names the pass."""
+    try:
+        _verify(program)
+    except _InvalidIRError as error:
+        raise InternalError(f"after {after}: {error}\n\n{print_program(program)}") from error
+    return program
+
+
+def _verify(program: Program) -> None:
+    names = [function.name for function in program.functions]
+    if len(set(names)) != len(names):
+        raise _InvalidIRError(f"two functions share a name: {names}")
+    if (program.stage is Stage.CHECKED) and program.functions:
+        raise _InvalidIRError("a checked program has no functions")
+    table = {function.name: function for function in program.functions}
+    for position, function in enumerate(program.functions):
+        callees = called_functions_of(ById(function))
+        for callee in callees:
+            if callee not in table:
+                raise _InvalidIRError(f"`{function.name}` calls `{callee}`, which is not in the program")
+            if names.index(callee) <= position:
+                raise _InvalidIRError(f"`{function.name}` stands after `{callee}`, which it calls")
+        _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in callees))
+    for kernel in program.kernels:
+        scope = _Scope(_KERNEL[program.stage], table, program, None)
+        scope.block(kernel.body, {})
+        if program.stage is not Stage.LEGAL:
+            written = [stmt.operand for stmt in kernel.body if isinstance(stmt, ir.Write)]
+            if len(written) != len(set(written)):
+                raise _InvalidIRError("a result is written twice")
+
+
+@lru_cache(maxsize=2048)
+def called_functions_of(function: ById[Function]) -> tuple[str, ...]:
+    """Return what a function calls; kept for the functions of the library, which all programs share."""
+    return called_functions(function.value.body)
+
+
+@lru_cache(maxsize=2048)
+def _verify_function(function: ById[Function], stage: Stage, callees: tuple[ById[Function], ...]) -> None:
+    found = function.value
+    table = {callee.value.name: callee.value for callee in callees}
+    scope = _Scope(_FUNCTION[stage], table, None, found.result)
+    scope.block(found.body, {param.name: param.type for param in found.params})
+
+
+class _Scope:
+    """What may stand in one body."""
+
+    def __init__(
+        self, allowed: frozenset[type], functions: Mapping[str, Function], program: Program | None, result: Machine | None
+    ) -> None:
+        self._allowed = allowed
+        self._functions = functions
+        self._program = program
+        self._result = result
+
+    def block(self, body: tuple[ir.Stmt, ...], outer: Mapping[str, Type], variables: frozenset[str] = frozenset()) -> None:
+        names = dict(outer)
+        for stmt in body:
+            if type(stmt) not in self._allowed:
+                raise _InvalidIRError(f"a {type(stmt).__name__} may not stand here")
+            match stmt:
+                case ir.Let(name, value):
+                    self._define(name, value, names)
+                case ir.Var(name, value):
+                    self._define(name, value, names)
+                    variables |= {name}
+                case ir.Assign(name, value):
+                    if name not in variables or self.expr(value, names) != names[name]:
+                        raise _InvalidIRError(f"`{name}` is not a variable of this type")
+                case ir.Return(None):
+                    if self._result is not None:
+                        raise _InvalidIRError("a function returns a value")
+                case ir.Return(ir_value) if ir_value is not None:
+                    self._expect(ir_value, self._result, names)
+                case ir.If(condition, then, otherwise):
+                    self._expect(condition, Scalar.BOOL, names)
+                    self.block(then, names, variables)
+                    self.block(otherwise, names, variables)
+                case ir.Require(condition):
+                    self._expect(condition, Scalar.BOOL, names)
+                case ir.Write(operand, value):
+                    self._write(operand, value, names)
+                case ir.Store(buffer, index, value):
+                    if self._program is None or not self._program.operand(buffer).is_output:
+                        raise _InvalidIRError(f"`{buffer}` is not a result")
+                    self._expect(index, Scalar.U32, names)
+                    self._expect(value, Scalar.U32, names)
+                case ir.For(name, start, stop, step, inner):
+                    self._expect(start, Scalar.U32, names)
+                    loop = {**names, name: Scalar.U32}
+                    self._expect(stop, Scalar.U32, loop)
+                    if name in names or step <= 0:
+                        raise _InvalidIRError(f"the loop over `{name}` hides a name or does not advance")
+                    self.block(inner, loop, variables)
+                case ir.Return():
+                    raise _InvalidIRError("a return without a value")
+                case _:
+                    assert_never(stmt)
+
+    def _define(self, name: str, value: ir.Expr, names: dict[str, Type]) -> None:
+        if name in names:
+            raise _InvalidIRError(f"`{name}` is defined twice")
+        names[name] = self.expr(value, names)
+
+    def _write(self, operand: str, value: ir.Expr, names: Mapping[str, Type]) -> None:
+        if self._program is None or not self._program.operand(operand).is_output:
+            raise _InvalidIRError(f"`{operand}` is not a result")
+        checked = self._program.stage is Stage.CHECKED
+        self._expect(value, self._program.operand(operand).dtype if checked else Scalar.U32, names)
+
+    def _expect(self, expr: ir.Expr, type_: Type | None, names: Mapping[str, Type]) -> None:
+        if self.expr(expr, names) != type_:
+            wanted = "nothing" if type_ is None else print_type(type_)
+            raise _InvalidIRError(f"{print_expr(expr)} is {print_type(expr.type)}, wanted is {wanted}")
+
+    def expr(self, expr: ir.Expr, names: Mapping[str, Type]) -> Type:
+        """Return the type of a valid expression."""
+        if type(expr) not in self._allowed:
+            raise _InvalidIRError(f"a {type(expr).__name__} may not stand here: {print_expr(expr)}")
+        types = [self.expr(child, names) for child in children(expr)]
+        if not self._agrees(expr, types, names):
+            raise _InvalidIRError(f"types do not agree: {print_expr(expr)} of ({', '.join(print_type(type_) for type_ in types)})")
+        return expr.type
+
+    def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:  # noqa: PLR0911 - one answer a node
+        match expr:
+            case ir.Literal(value, type_):
+                return _literal_fits(value, type_)
+            case ir.Name(name, type_):
+                return names.get(name) == type_
+            case ir.Unary(op, _, type_):
+                return types == [type_] and (type_ is Scalar.BOOL) == (op == "!")
+            case ir.Binary(op, _, _, type_):
+                return _binary_agrees(op, types[0], types[1], type_)
+            case ir.Select(_, _, _, type_):
+                return types == [Scalar.BOOL, type_, type_]
+            case ir.Builtin(name, args, type_):
+                return len(args) == _BUILTIN_ARITY.get(name) and all(found is type_ for found in types)
+            case ir.Convert(_, type_):
+                return types[0] in {Scalar.BOOL, Scalar.U32, Scalar.I32, Scalar.F32} and types[0] is not type_
+            case ir.Bitcast(_, type_):
+                return types[0] in {Scalar.U32, Scalar.I32, Scalar.F32} and types[0] is not type_
+            case ir.Call(name, _, type_):
+                callee = self._functions.get(name)
+                return callee is not None and callee.result == type_ and types == [param.type for param in callee.params]
+            case ir.Field(_, name, type_):
+                return isinstance(types[0], Struct) and types[0].field_type(name) is type_
+            case ir.Construct(_, struct):
+                return types == [type_ for _, type_ in struct.fields]
+            case ir.Typed():
+                return all(isinstance(type_, DType | Int) for type_ in types)
+            case ir.Read(operand, type_):
+                program = self._program
+                return program is not None and type_ == (
+                    program.operand(operand).dtype if program.stage is Stage.CHECKED else Scalar.U32
+                )
+            case ir.Load(buffer, _):
+                return self._program is not None and self._program.operand(buffer) is not None and types == [Scalar.U32]
+            case ir.Uniform(name):
+                return self._program is not None and name in self._program.uniforms
+            case ir.Invocation(component):
+                return component in {"x", "y"}
+            case _:
+                assert_never(expr)
+
+
+def _literal_fits(value: float, type_: Scalar | Int) -> bool:
+    match type_:
+        case Int(lo, hi):
+            return lo <= value <= hi
+        case Scalar.BOOL:
+            return isinstance(value, bool)
+        case Scalar.U32:
+            return isinstance(value, int) and 0 <= value < 1 << 32
+        case Scalar.I32:
+            return isinstance(value, int) and -(1 << 31) <= value < 1 << 31
+        case Scalar.F32:
+            return isinstance(value, float) and abs(value) < float("inf")
+
+
+def _binary_agrees(op: str, lhs: Type, rhs: Type, type_: Scalar) -> bool:
+    if op in _COMPARISONS:
+        return type_ is Scalar.BOOL and lhs == rhs and lhs in {Scalar.U32, Scalar.I32, Scalar.F32}
+    if op in {"&&", "||"}:
+        return type_ is Scalar.BOOL and lhs is Scalar.BOOL and rhs is Scalar.BOOL
+    if op in {"<<", ">>"}:
+        return lhs is type_ and rhs is Scalar.U32 and type_ in {Scalar.U32, Scalar.I32}
+    if op in {"&", "|", "^"}:
+        return lhs is type_ and rhs is type_ and type_ in {Scalar.U32, Scalar.I32}
+    return op in {"+", "-", "*", "/", "%"} and lhs is type_ and rhs is type_ and type_ is not Scalar.BOOL

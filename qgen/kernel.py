@@ -1,0 +1,164 @@
+"""A kernel as a user holds it: texts to save, a device to run on, an oracle to hold it against."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from qgen.compiler import Compiled, Request, compile_kernel
+from qgen.errors import QgenError, UnavailableError
+from qgen.ir.program import Program
+from qgen.shapes import check_operand_shapes
+from qgen.sidecar.plan import DispatchPlan, plan_dispatch
+from qgen.sidecar.text import print_sidecar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+CPU: Final = "cpu"
+"""The device that is always there: the evaluator of the LEGAL stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A compiled kernel. `name` is `[a-z0-9_]+`; `wgsl` the text, `sidecar` how a host binds and dispatches it."""
+
+    compiled: Compiled
+
+    @property
+    def name(self) -> str:
+        """The kernel's name: readable parts and 8 hex digits of the text's SHA-256, or the name that was asked for."""
+        return self.compiled.name
+
+    @property
+    def wgsl(self) -> str:
+        """The WGSL text."""
+        return self.compiled.wgsl
+
+    @property
+    def sidecar(self) -> dict[str, Any]:
+        """The sidecar (format in `qgen/sidecar/schema.json`)."""
+        return self.compiled.sidecar
+
+    @property
+    def request(self) -> Request:
+        """What the kernel computes, resolved."""
+        return self.compiled.request
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the input tensors, ONNX's, in the order of the bindings."""
+        return tuple(operand.name for operand in self.compiled.checked.operands if not operand.is_output)
+
+    def save(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+        """Write `<name>.wgsl` and `<name>.json` into `folder` (made where it is not there) and return their paths.
+
+        Each file appears whole or not at all. Raises `QgenError` QG110 where the folder cannot be written.
+        """
+        wgsl, sidecar = Path(folder) / f"{self.name}.wgsl", Path(folder) / f"{self.name}.json"
+        write_text(wgsl, self.wgsl)
+        write_text(sidecar, print_sidecar(self.sidecar))
+        return wgsl, sidecar
+
+    def run(self, inputs: Mapping[str, Array], device: str = "auto") -> dict[str, Array]:
+        """Return the outputs by ONNX name, of x's shape, in numpy's or ml_dtypes' type, as `device` computes them.
+
+        `inputs` has the logical arrays by ONNX name (`x`, `y_scale`, …), each of its exact dtype. `device` is `auto` (an adapter, else the CPU),
+        `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG240 for a wrong
+        dtype, QG220 to QG228 for shapes that do not go together, `UnavailableError` where there is no such device.
+        """
+        from qgen.arrays import pack_words, unpack_words  # numpy is not needed to emit
+
+        plan = self.plan({name: _shape(array) for name, array in self._checked(inputs).items()})
+        operands = self.compiled.checked.operands
+        words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands if not operand.is_output}
+        x = operands[0].name
+        results = self.run_words(words, plan, device)
+        return {operand.name: unpack_words(results[operand.name], operand.dtype, _shape(inputs[x])) for operand in operands if operand.is_output}
+
+    def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> DispatchPlan:
+        """Return buffer sizes, uniforms and dispatches for inputs of these shapes; raises `QgenError` where they do not go together."""
+        scale, zero_point = self.inputs[1], self.inputs[2] if len(self.inputs) > len(("x", "scale")) else None
+        check_operand_shapes(
+            self.request.granularity, shapes[self.inputs[0]], shapes[scale], None if zero_point is None else shapes[zero_point]
+        )
+        return plan_dispatch(self.sidecar, shapes)
+
+    def run_words(self, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan, device: str) -> dict[str, NDArray[np.uint32]]:
+        """Return the words of the outputs, given those of the inputs, as `device` computes them."""
+        if device == CPU:
+            return _evaluate(self.compiled.legal, words, plan)
+        import numpy as np  # numpy is not needed to emit
+
+        from qgen.runtime import open_device  # an adapter takes seconds to open
+
+        try:
+            adapter = open_device("gpu" if device == "auto" else device)
+        except UnavailableError:
+            if device != "auto":
+                raise
+            return _evaluate(self.compiled.legal, words, plan)
+        results = adapter.run(self.wgsl, self.sidecar, plan, {name: array.tobytes() for name, array in words.items()})
+        return {name: np.frombuffer(data, np.uint32) for name, data in results.items()}
+
+    def reference(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Return what the outputs must be, bit for bit, from exact arithmetic and without a GPU; arguments and errors as for `run`."""
+        from qgen.oracle import evaluate_reference  # numpy is not needed to emit
+
+        return evaluate_reference(self.compiled.checked, self.request.granularity, self._checked(inputs))
+
+    def _checked(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        missing = [name for name in self.inputs if name not in inputs]
+        unknown = [name for name in inputs if name not in self.inputs]
+        if missing or unknown:
+            wrong = f"`{missing[0]}` is missing" if missing else f"`{unknown[0]}` is no input"
+            raise QgenError("QG111", f"{wrong} of kernel {self.name}", hint=f"its inputs are {', '.join(self.inputs)}")
+        return inputs
+
+
+def compile_request(request: Request) -> Kernel:
+    """Return the kernel of a request."""
+    return Kernel(compile_kernel(request))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that it appears whole or not at all; makes its folder. Raises `QgenError` QG110 where that is not possible."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".qgen-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise QgenError("QG110", f"cannot write {path}: {error.strerror}", hint="name a folder that can be written") from error
+
+
+def _evaluate(program: Program, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan) -> dict[str, NDArray[np.uint32]]:
+    import numpy as np  # numpy is not needed to emit
+
+    from qgen.evaluate import evaluate_program  # numpy is not needed to emit
+
+    outputs = [operand.name for operand in program.operands if operand.is_output]
+    if plan.is_empty:
+        return {name: np.zeros(0, np.uint32) for name in outputs}
+    uniforms: dict[str, int] = {}
+    for data in plan.uniforms.values():
+        uniforms = dict(zip(program.uniforms, (int(value) for value in np.frombuffer(data, "<u4")), strict=True))
+    sizes = {name: plan.sizes[name] // 4 for name in outputs}
+    return evaluate_program(program, words, sizes, uniforms, [step.dispatch for step in plan.passes])
+
+
+def _shape(array: Array) -> tuple[int, ...]:
+    return tuple(int(dim) for dim in array.shape)

@@ -1,0 +1,123 @@
+"""The library's functions, checked once each, and the selection of one for an operation by its `is` clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+from qgen.dtypes import DTYPES, DType
+from qgen.errors import InternalError
+from qgen.frontend import ast
+from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, struct_of
+from qgen.frontend.kinds import KINDS
+from qgen.frontend.parse import parse_source
+from qgen.ir import nodes as ir
+from qgen.ir.fold import fold_node
+from qgen.ir.program import Function
+from qgen.ir.rewrite import called_functions, map_body, map_expr
+from qgen.ir.types import Int
+
+FILES: Final = ("float32.qg", "float16.qg", "convert.qg")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A function that computes `pattern`, for one format of its generic parameter."""
+
+    name: str
+    format: DType | None
+    pattern: Pattern
+    size: int
+    """Operations in the pattern: the largest match is selected."""
+
+
+@lru_cache(maxsize=1)
+def sources() -> tuple[ast.SourceFile, ...]:
+    """Return the parsed texts of the library."""
+    package = files("qgen.numerics")
+    return tuple(parse_source(package.joinpath(name).read_text(encoding="utf-8"), f"qgen/numerics/{name}") for name in FILES)
+
+
+@lru_cache(maxsize=1)
+def declarations() -> Declarations:
+    """Return every function and struct of the library by name."""
+    return Declarations(
+        {fn.name: fn for source in sources() for fn in source.fns},
+        {struct.name: struct_of(struct) for source in sources() for struct in source.structs},
+    )
+
+
+@lru_cache(maxsize=512)
+def function(name: str, format_: DType | None) -> Function:
+    """Return the library function for the format of its generic parameter (None where it has none), its constants folded."""
+    for source in sources():
+        for fn in source.fns:
+            if fn.name == name:
+                checked = check_fn(source, fn, declarations(), format_)
+                return replace(checked, body=map_body(checked.body, lambda expr: map_expr(expr, fold_node)))
+    raise InternalError(f"the numerics library has no `{name}`")
+
+
+def formats(fn: ast.FnDecl) -> tuple[DType | None, ...]:
+    """Return the formats a function can be checked for: those of its generic's class, or None alone."""
+    if fn.generic is None:
+        return (None,)
+    return tuple(dtype for dtype in DTYPES.values() if KINDS[fn.generic[1]](dtype))
+
+
+@lru_cache(maxsize=512)
+def closure(name: str, format_: DType | None) -> tuple[Function, ...]:
+    """Return the function and those it needs, callers first, each once."""
+    seen: dict[str, Function] = {}
+    order: list[Function] = []
+
+    def visit(found: Function) -> None:
+        seen[found.name] = found
+        for callee in called_functions(found.body):
+            if callee not in seen:
+                visit(_by_instance(callee, format_))
+        order.append(found)
+
+    visit(function(name, format_))
+    return tuple(reversed(order))
+
+
+def _by_instance(instance: str, format_: DType | None) -> Function:
+    if instance in declarations().fns:
+        return function(instance, None)
+    if format_ is not None:
+        return function(instance.removesuffix(f"_{format_.name}"), format_)
+    raise InternalError(f"the numerics library has no `{instance}`")
+
+
+@lru_cache(maxsize=1)
+def candidates() -> dict[tuple[ir.Op, DType | None], tuple[Candidate, ...]]:
+    """Return the clauses by the operation and result type at their root (None for an integer), largest and narrowest first."""
+    table: dict[tuple[ir.Op, DType | None], list[Candidate]] = {}
+    for candidate in _clauses():
+        root = candidate.pattern.expr
+        if not isinstance(root, ir.Typed):
+            continue  # A conversion of a format to itself: nothing to compute, so nothing to select.
+        table.setdefault((root.op, root.type if isinstance(root.type, DType) else None), []).append(candidate)
+    return {key: tuple(sorted(found, key=_preference)) for key, found in table.items()}
+
+
+def _clauses() -> Iterator[Candidate]:
+    for source in sources():
+        for fn in source.fns:
+            for format_ in formats(fn) if fn.clauses else ():
+                for clause in fn.clauses:
+                    pattern = check_clause(source, fn, clause, format_)
+                    yield Candidate(fn.name, format_, pattern, _size(pattern.expr))
+
+
+def _size(expr: ir.Expr) -> int:
+    return 1 + sum(_size(arg) for arg in expr.args) if isinstance(expr, ir.Typed) else 0
+
+
+def _preference(candidate: Candidate) -> tuple[int, int]:
+    width = sum(of.hi - of.lo for _, of in candidate.pattern.params if isinstance(of, Int))
+    return -candidate.size, width

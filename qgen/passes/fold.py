@@ -1,0 +1,23 @@
+"""LEGAL to LEGAL: evaluates what is constant and drops operations that change nothing, on u32 and i32.
+
+Before: `group: u32 = (i / 1u) % 3u * 1u`; after: `group: u32 = i % 3u`. Nothing is folded whose text a compiler would refuse (a shift of 32, a
+division by zero), and no float is touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qgen.ir.fold import fold_node
+from qgen.ir.program import Kernel, Program
+from qgen.ir.rewrite import map_body, map_expr
+
+
+def fold_constants(program: Program) -> Program:
+    """Return the program with its entry points folded; the same object where nothing changed. Library functions have nothing to fold."""
+    kernels = tuple(_fold_kernel(kernel) for kernel in program.kernels)
+    return program if kernels == program.kernels else replace(program, kernels=kernels)
+
+
+def _fold_kernel(kernel: Kernel) -> Kernel:
+    return Kernel(kernel.name, map_body(kernel.body, lambda expr: map_expr(expr, fold_node)), kernel.workgroup_size)

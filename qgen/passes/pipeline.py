@@ -1,0 +1,54 @@
+"""The passes in order, each with the name that `--print-ir-after` takes; every program is verified after the pass that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from qgen.ir.program import Program
+from qgen.ir.verify import verify
+from qgen.passes.fold import fold_constants
+from qgen.passes.hoist import hoist_groups
+from qgen.passes.legalise import legalise
+from qgen.passes.place import place_words
+from qgen.passes.plan import Plan, plan_kernel
+from qgen.passes.realise import realise
+from qgen.passes.rename import rename_reserved
+from qgen.shapes import Granularity
+from qgen.target import Target
+
+PASSES: Final = ("check", "realise", "hoist-groups", "place-words", "fold-constants", "legalise", "rename-reserved")
+"""Every pass, in order; `check` is the front end's result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a program is specialised for."""
+
+    mode: str
+    granularity: Granularity
+    shape: tuple[int, ...] | None
+    target: Target
+
+
+def lower_program(program: Program, variant: Variant, observe: Callable[[str, Program], None] | None = None) -> tuple[Program, Plan]:
+    """Return the LEGAL program and its plan. `observe` is called with each pass's name and what it made.
+
+    Raises `QgenError` QG301 to QG303 where the library, an index or the target cannot do it, `InternalError` where a pass is wrong.
+    """
+
+    def ran(name: str, result: Program) -> Program:
+        verify(result, name)
+        if observe is not None:
+            observe(name, result)
+        return result
+
+    checked = ran("check", program)
+    realised = ran("realise", realise(checked, variant.mode))
+    hoisted = ran("hoist-groups", hoist_groups(realised))
+    plan = plan_kernel(hoisted, variant.granularity, variant.shape, variant.target)
+    placed = ran("place-words", place_words(hoisted, plan))
+    folded = ran("fold-constants", fold_constants(placed))
+    legal = ran("legalise", legalise(folded, plan, variant.target))
+    return ran("rename-reserved", rename_reserved(legal)), plan

@@ -1,0 +1,161 @@
+"""Decides, before anything is placed: who owns which words, how many elements an invocation computes, and how the group of an element is found.
+
+A plan is a frozen record. An invocation owns `lanes` consecutive elements, whole periods of everything it writes, so no two invocations write
+one word. The group is decided once an invocation where a fact allows it (`facts` says which), else for each element.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from qgen.errors import QgenError
+from qgen.ir import nodes as ir
+from qgen.ir.program import Program
+from qgen.ir.types import Scalar
+from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, make_view
+from qgen.target import Target
+
+MAX_ELEMENTS: Final = (1 << 32) - 64
+"""Index arithmetic is u32 on elements; an invocation may compute the index one past its last element."""
+
+_COUNT, _UNITS, _GROUPS_X = "n", "units", "groups_x"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `place` writes down; `index` names the element that `group` is a function of."""
+
+    granularity: Granularity
+    view: View | None
+    """The [outer, axis, inner] view where the shape is baked; None where uniforms have it."""
+    count: ir.Expr
+    units: ir.Expr
+    """Invocations that have elements: ceil(count / lanes)."""
+    row: ir.Expr | None
+    """Invocations a row of the dispatch, where there can be more than one row."""
+    lanes: int
+    workgroup_size: int
+    group: ir.Expr
+    group_is_shared: bool
+    """Whether all elements of an invocation have one group, that of its first."""
+    uniforms: tuple[str, ...]
+    workgroups_x: int | None
+    """Workgroups a row, where the shape is baked."""
+    facts: tuple[str, ...]
+
+
+def plan_kernel(program: Program, granularity: Granularity, shape: tuple[int, ...] | None, target: Target) -> Plan:
+    """Return the plan of a one-kernel program. Raises `QgenError` QG302 for a tensor beyond 2^32 elements, and as `make_view` does."""
+    lanes = _lanes(program, target)
+    size = target.workgroup_size
+    index = ir.Name("i", Scalar.U32)
+    if shape is None:
+        names = _uniform_names(granularity)
+        fields = {name: ir.Uniform(name) for name in names}
+        group = _group_index(index, granularity, fields.get("axis"), fields.get("inner"), fields.get("blocks"), None)
+        return Plan(
+            granularity=granularity,
+            view=None,
+            count=fields[_COUNT],
+            units=fields[_UNITS],
+            row=_times(fields[_GROUPS_X], size),
+            lanes=lanes,
+            workgroup_size=size,
+            group=group,
+            group_is_shared=isinstance(granularity, PerTensor),
+            uniforms=names,
+            workgroups_x=None,
+            facts=(),
+        )
+    view = make_view(granularity, shape)
+    if view.count > MAX_ELEMENTS:
+        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 64 elements", hint="split the tensor along its first axis")
+    units = -(-view.count // lanes)
+    workgroups = -(-units // size)
+    workgroups_x = min(workgroups, target.max_workgroups_per_dimension)
+    fact = _shared_group_fact(granularity, view, lanes)
+    return Plan(
+        granularity=granularity,
+        view=view,
+        count=_literal(view.count),
+        units=_literal(units),
+        row=_literal(workgroups_x * size) if workgroups > workgroups_x else None,
+        lanes=lanes,
+        workgroup_size=size,
+        group=_group_index(index, granularity, _literal(view.axis), _literal(view.inner), _literal(view.blocks), view),
+        group_is_shared=fact is not None,
+        uniforms=(),
+        workgroups_x=workgroups_x,
+        facts=(fact,) if fact else (),
+    )
+
+
+def _lanes(program: Program, target: Target) -> int:
+    """Return whole words of every element operand, and at least the target's least."""
+    periods = [operand.dtype.layout.elements for operand in program.operands if not operand.per_group]
+    lanes = math.lcm(*periods)
+    return lanes * max(1, target.least_lanes // lanes)
+
+
+def _uniform_names(granularity: Granularity) -> tuple[str, ...]:
+    match granularity:
+        case PerTensor():
+            return (_COUNT, _UNITS, _GROUPS_X)
+        case PerAxis():
+            return (_COUNT, _UNITS, _GROUPS_X, "axis", "inner")
+        case Blocked():
+            return (_COUNT, _UNITS, _GROUPS_X, "axis", "inner", "blocks")
+        case _:
+            assert_never(granularity)
+
+
+def _shared_group_fact(granularity: Granularity, view: View, lanes: int) -> str | None:
+    """Return why all elements of an invocation have one group, or None where they may not."""
+    match granularity:
+        case PerTensor():
+            return "one group"
+        case PerAxis() if view.inner % lanes == 0:
+            return f"inner % {lanes} == 0"
+        case Blocked() if view.inner == 1 and view.block_size % lanes == 0 and view.axis % lanes == 0:
+            return f"inner == 1, block_size % {lanes} == 0 and axis % {lanes} == 0"
+        case _:
+            return None
+
+
+def _group_index(
+    index: ir.Expr, granularity: Granularity, axis: ir.Expr | None, inner: ir.Expr | None, blocks: ir.Expr | None, view: View | None
+) -> ir.Expr:
+    """Return the number of the scale of element `index`, by the view's formula; shorter where the shape allows it."""
+    if isinstance(granularity, PerTensor):
+        return _literal(0)
+    if axis is None or inner is None:
+        raise TypeError(granularity)
+    row = _binary("/", index, inner)
+    if isinstance(granularity, PerAxis):
+        return row if view is not None and view.outer == 1 else _binary("%", row, axis)
+    if blocks is None:
+        raise TypeError(granularity)
+    size = _literal(min(granularity.block_size, MAX_ELEMENTS) if view is None else view.block_size)
+    if view is not None and view.axis % view.block_size == 0:
+        block = _binary("/", row, size)
+    elif view is not None and view.outer == 1:
+        block = _binary("/", row, size)
+    else:
+        block = _binary("+", _binary("*", _binary("/", row, axis), blocks), _binary("/", _binary("%", row, axis), size))
+    if view is not None and view.inner == 1:
+        return block
+    return _binary("+", _binary("*", block, inner), _binary("%", index, inner))
+
+
+def _literal(value: int) -> ir.Expr:
+    return ir.Literal(value, Scalar.U32)
+
+
+def _binary(op: str, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
+    return ir.Binary(op, lhs, rhs, Scalar.U32)
+
+
+def _times(expr: ir.Expr, factor: int) -> ir.Expr:
+    return _binary("*", expr, _literal(factor))

@@ -1,0 +1,118 @@
+"""LEGAL to LEGAL: gives every identifier that WGSL reserves, or that emitted text uses itself, another name; the same object where there is none.
+
+Before: `let target: u32 = x[0u]`; after: `let target_: u32 = x[0u]`. Operands are renamed with their buffers; the sidecar keeps the formula's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from qgen.ir import nodes as ir
+from qgen.ir.program import Function, Kernel, Program
+from qgen.ir.rewrite import map_body, map_expr
+
+RESERVED: Final = frozenset(
+    """
+    NULL Self abstract active alias alignas alignof array as asm asm_fragment async attribute auto await become binding_array bitcast bool break case
+    cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment concept const const_assert const_cast consteval
+    constexpr constinit continue continuing crate debugger decltype default delete demote demote_to_helper diagnostic discard do dynamic_cast else
+    enable enum explicit export extends extern external f16 f32 fallthrough false filter final finally fn for friend from fxgroup get goto groupshared
+    highp i32 id if impl implements import inline instanceof interface layout let loop lowp macro macro_rules match mediump meta mod module move mut
+    mutable namespace new nil noexcept noinline nointerpolation non_coherent noncoherent noperspective null nullptr of operator override package
+    packoffset params partial pass patch pixelfragment precise precision premerge priv protected pub public readonly ref regardless register
+    reinterpret_cast require requires resource restrict return self set shared sizeof smooth snorm static static_assert static_cast std struct
+    subroutine super switch target template this thread_local throw trait true try type typedef typeid typename typeof u32 union unless unorm unsafe
+    unsized use using var varying vec2u vec3u vec4u virtual volatile wgsl where while with writeonly yield
+    abs clamp countLeadingZeros max min round select Params
+    """.split()
+)
+"""Keywords and reserved words of WGSL ([Keyword Summary], [Reserved Words]), and the predeclared names that emitted text uses."""
+
+
+def is_reserved(name: str) -> bool:
+    """Whether emitted text cannot declare `name`."""
+    return name in RESERVED or name.startswith("__") or name == "_"
+
+
+def rename_reserved(program: Program) -> Program:
+    """Return the program without reserved identifiers; functions of the library have none, and are left alone."""
+    operands = {operand.name: _safe(operand.name) for operand in program.operands}
+    functions = tuple(_rename_function(function) for function in program.functions)
+    kernels = tuple(_rename_kernel(kernel, operands) for kernel in program.kernels)
+    unchanged = all(a is b for a, b in zip(functions, program.functions, strict=True)) and kernels == program.kernels
+    if unchanged and all(name == new for name, new in operands.items()):
+        return program
+    named = tuple(replace(operand, name=operands[operand.name]) for operand in program.operands)
+    return replace(program, operands=named, functions=functions, kernels=kernels)
+
+
+def _safe(name: str) -> str:
+    safe = name.lstrip("_") or "value"
+    return f"{safe}_" if is_reserved(safe) else safe
+
+
+def _rename_function(function: Function) -> Function:
+    if not _has_reserved(function):
+        return function
+    params = tuple(replace(param, name=_safe(param.name)) for param in function.params)
+    return replace(function, name=_safe(function.name), params=params, body=_rename_body(function.body, {}))
+
+
+def _has_reserved(found: Function) -> bool:
+    return is_reserved(found.name) or any(is_reserved(param.name) for param in found.params) or _declares_reserved(found.body)
+
+
+def _declares_reserved(body: tuple[ir.Stmt, ...]) -> bool:
+    for stmt in body:
+        match stmt:
+            case ir.Let(name, _) | ir.Var(name, _):
+                if is_reserved(name):
+                    return True
+            case ir.For(name, _, _, _, inner):
+                if is_reserved(name) or _declares_reserved(inner):
+                    return True
+            case ir.If(_, then, otherwise):
+                if _declares_reserved(then) or _declares_reserved(otherwise):
+                    return True
+            case ir.Return() | ir.Require() | ir.Write() | ir.Store() | ir.Assign():
+                pass
+            case _:
+                assert_never(stmt)
+    return False
+
+
+def _rename_kernel(kernel: Kernel, buffers: dict[str, str]) -> Kernel:
+    return replace(kernel, body=_rename_body(kernel.body, buffers))
+
+
+def _rename_body(body: tuple[ir.Stmt, ...], buffers: dict[str, str]) -> tuple[ir.Stmt, ...]:
+    def rename(expr: ir.Expr) -> ir.Expr:
+        match expr:
+            case ir.Name(name, type_):
+                return ir.Name(_safe(name), type_)
+            case ir.Call(name, args, type_):
+                return ir.Call(_safe(name), args, type_)
+            case ir.Load(buffer, index):
+                return ir.Load(buffers.get(buffer, buffer), index)
+            case _:
+                return expr
+
+    return tuple(_rename_stmt(stmt, buffers) for stmt in map_body(body, lambda expr: map_expr(expr, rename)))
+
+
+def _rename_stmt(stmt: ir.Stmt, buffers: dict[str, str]) -> ir.Stmt:
+    match stmt:
+        case ir.Let() | ir.Var() | ir.Assign():
+            return replace(stmt, name=_safe(stmt.name))
+        case ir.For():
+            return replace(stmt, name=_safe(stmt.name), body=tuple(_rename_stmt(inner, buffers) for inner in stmt.body))
+        case ir.If():
+            then = tuple(_rename_stmt(inner, buffers) for inner in stmt.then)
+            return replace(stmt, then=then, otherwise=tuple(_rename_stmt(inner, buffers) for inner in stmt.otherwise))
+        case ir.Store():
+            return replace(stmt, buffer=buffers.get(stmt.buffer, stmt.buffer))
+        case ir.Return() | ir.Require() | ir.Write():
+            return stmt
+        case _:
+            assert_never(stmt)

@@ -1,0 +1,179 @@
+"""The sidecar of a kernel: everything a host needs to bind and dispatch it, as data (the format's rules are in schema.json)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
+
+from qgen.ir.program import Operand, Program
+from qgen.passes.plan import MAX_ELEMENTS, Plan
+from qgen.shapes import Blocked, PerAxis, PerTensor
+from qgen.sidecar.formulas import Formula
+from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
+from qgen.target import Target
+
+_WORD_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarSpec:
+    """What a sidecar describes. `checked` has the operands by the formula's names; the bindings are numbered in their order."""
+
+    name: str
+    checked: Program
+    program: Program
+    plan: Plan
+    shape: tuple[int, ...] | None
+    mode: str
+    target: Target
+    group: int
+    op: dict[str, Any]
+    sha256: str
+
+
+def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
+    """Return the sidecar; keys are always in the same order, and nothing volatile is among the values."""
+    operands = spec.checked.operands
+    kernel = spec.program.kernels[0]
+    buffers = [_buffer(operand) for operand in operands]
+    bindings = [_binding(spec.group, number, operand) for number, operand in enumerate(operands)]
+    structs: dict[str, Any] = {}
+    if spec.program.uniforms:
+        size = _WORD_BYTES * len(spec.program.uniforms)
+        structs["Params"] = {"size": size, "align": _WORD_BYTES, "fields": _fields(spec)}
+        buffers.append({"name": "params", "role": "uniform", "struct": "Params", "size_bytes": size})
+        bindings.append(
+            {
+                "group": spec.group,
+                "binding": len(operands),
+                "buffer": "params",
+                "address_space": "uniform",
+                "access": "read",
+                "wgsl_type": "Params",
+            }
+        )
+    target_name, _, options = spec.target.name.partition(":")
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": spec.name,
+        "op": spec.op,
+        "numerics": {"mode": spec.mode, "relies_on": [], "max_error": 0},
+        "target": {"name": target_name, "options": dict(_option(option) for option in options.split(",") if option)},
+        "shape": None if spec.shape is None else list(spec.shape),
+        "buffers": buffers,
+        "structs": structs,
+        "let": _lets(spec),
+        "passes": [
+            {
+                "wgsl": {"file": f"{spec.name}.wgsl", "sha256": spec.sha256},
+                "entry_point": kernel.name,
+                "workgroup_size": [spec.plan.workgroup_size, 1, 1],
+                "bindings": bindings,
+                "dispatch": ["GX", ["ceil_div", "G", "GX"], 1],
+            }
+        ],
+        "requires": {
+            "features": list(spec.target.features),
+            "language_features": list(spec.target.language_features),
+            "limits": {
+                "maxComputeInvocationsPerWorkgroup": spec.plan.workgroup_size,
+                "maxComputeWorkgroupSizeX": spec.plan.workgroup_size,
+                "maxComputeWorkgroupsPerDimension": spec.target.max_workgroups_per_dimension,
+                "maxStorageBuffersPerShaderStage": len(operands),
+            },
+        },
+        "constraints": _constraints(spec),
+    }
+
+
+def _option(text: str) -> tuple[str, int]:
+    key, _, value = text.partition("=")
+    return key, int(value)
+
+
+def _buffer(operand: Operand) -> dict[str, Any]:
+    dtype = operand.dtype
+    count = "S" if operand.per_group else "N"
+    return {
+        "name": operand.name,
+        "role": "output" if operand.is_output else "input",
+        "element": {"dtype": dtype.name, "bits": dtype.bits, "period": [dtype.layout.elements, dtype.layout.words], "order": "lsb_first"},
+        "size_bytes": ["mul", _WORD_BYTES, ["ceil_div", ["mul", dtype.bits, count], 32]],
+    }
+
+
+def _binding(group: int, number: int, operand: Operand) -> dict[str, Any]:
+    return {
+        "group": group,
+        "binding": number,
+        "buffer": operand.name,
+        "address_space": "storage",
+        "access": "read_write" if operand.is_output else "read",
+        "wgsl_type": "array<u32>",
+    }
+
+
+def _first_input(spec: SidecarSpec) -> str:
+    return next(operand.name for operand in spec.checked.operands if not operand.per_group)
+
+
+def _lets(spec: SidecarSpec) -> dict[str, Formula]:
+    """Return N elements, S groups, and the dispatch: U invocations in G workgroups, GX of them a row."""
+    x = _first_input(spec)
+    lets: dict[str, Formula] = {"N": ["numel", x]}
+    granularity = spec.plan.granularity
+    match granularity:
+        case PerTensor():
+            lets["S"] = 1
+        case PerAxis(axis):
+            lets |= {"axis": ["dim", x, axis], "inner": _inner(x, axis), "S": "axis"}
+        case Blocked(axis, block_size):
+            blocks: Formula = ["ceil_div", "axis", block_size]
+            lets |= {"axis": ["dim", x, axis], "inner": _inner(x, axis), "blocks": blocks}
+            lets["S"] = ["mul", ["mul", _outer(x, axis), "blocks"], "inner"]
+        case _:
+            assert_never(granularity)
+    lets["U"] = ["ceil_div", "N", spec.plan.lanes]
+    lets["G"] = ["ceil_div", "U", spec.plan.workgroup_size]
+    lets["GX"] = ["min", "G", spec.target.max_workgroups_per_dimension]
+    return lets
+
+
+def _position(x: str, axis: int) -> Formula:
+    return axis if axis >= 0 else ["add", ["rank", x], axis]
+
+
+def _inner(x: str, axis: int) -> Formula:
+    start: Formula = axis + 1 if axis >= 0 else ["add", ["rank", x], axis + 1]
+    return ["prod_dims", x, start, ["rank", x]]
+
+
+def _outer(x: str, axis: int) -> Formula:
+    return ["prod_dims", x, 0, _position(x, axis)]
+
+
+def _fields(spec: SidecarSpec) -> list[dict[str, Any]]:
+    values = {"n": "N", "units": "U", "groups_x": "GX"}
+    return [
+        {"name": name, "type": "u32", "offset": _WORD_BYTES * number, "value": values.get(name, name)}
+        for number, name in enumerate(spec.program.uniforms)
+    ]
+
+
+def _constraints(spec: SidecarSpec) -> list[Formula]:
+    x = _first_input(spec)
+    constraints: list[Formula] = [["le", "N", MAX_ELEMENTS]]
+    granularity = spec.plan.granularity
+    if not isinstance(granularity, PerTensor):
+        least_rank = granularity.axis + 1 if granularity.axis >= 0 else -granularity.axis
+        constraints.insert(0, ["le", least_rank, ["rank", x]])
+    for operand in spec.checked.operands:
+        if not operand.per_group or operand.is_output:
+            continue
+        constraints.append(["eq", ["numel", operand.name], "S"])
+        if isinstance(granularity, Blocked):
+            constraints.append(["eq", ["rank", operand.name], ["rank", x]])
+            constraints.append(["eq", ["dim", operand.name, granularity.axis], "blocks"])
+    constraints.append(["le", ["ceil_div", "G", ["max", "GX", 1]], spec.target.max_workgroups_per_dimension])
+    return constraints
