@@ -21,8 +21,8 @@ def expand_groups(name: str, values: Values, shape: tuple[int, ...], granularity
     """
     accepted = scale_shapes_accepted(granularity, shape)
     if values.shape not in accepted and not (isinstance(granularity, PerTensor) and values.size == 1):
-        message = f"the shape {list(values.shape)} of `{name}` does not fit x of shape {list(shape)} {granularity.kind.replace('_', '-')}"
-        raise QgenError("QG801", message, hint=f"give it the shape {list(accepted[0])}", place=name)
+        message = f"`{name}` has the shape {list(values.shape)}, but {_describe(granularity)} it needs the shape {list(accepted[0])}"
+        raise QgenError("QG801", message, hint=f"x has the shape {list(shape)}; nothing is broadcast", place=name)
     match granularity:
         case PerTensor():
             return np.broadcast_to(values.reshape(()), shape)
@@ -34,5 +34,17 @@ def expand_groups(name: str, values: Values, shape: tuple[int, ...], granularity
             # The last block may be partial: whole blocks first, and what lies beyond x is cut off.
             repeated = np.repeat(values, min(granularity.block_size, max(shape[axis], 1)), axis=axis)
             return repeated[(slice(None),) * axis + (slice(shape[axis]),)]
+        case _:
+            assert_never(granularity)
+
+
+def _describe(granularity: Granularity) -> str:
+    match granularity:
+        case PerTensor():
+            return "per tensor"
+        case PerAxis():
+            return f"per axis {granularity.axis}"
+        case Blocked():
+            return f"in blocks of {granularity.block_size} along axis {granularity.axis}"
         case _:
             assert_never(granularity)
