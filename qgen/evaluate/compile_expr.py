@@ -6,7 +6,7 @@ What a type or a name can decide is decided here, once; a closure does nothing b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never, cast
+from typing import Final, assert_never, cast
 
 import numpy as np
 
@@ -37,7 +37,9 @@ from qgen.ir.types import Scalar, Struct, print_type
 
 Code = Callable[[Frame], Array]
 ValueCode = Callable[[Frame], Value]
-WORD_BITS = 32
+WORD_BITS: Final = 32
+F32_OVERFLOW: Final = 2.0**128 - 2.0**103
+"""The least magnitude that rounds to infinity."""
 
 
 def compile_expr(expr: Expr, scope: Scope) -> ValueCode:
@@ -95,7 +97,7 @@ def _literal(expr: Literal, scope: Scope) -> Code:
         case Scalar.I32:
             fits = type(value) is int and -(1 << 31) <= value < 1 << 31
         case Scalar.F32:
-            fits = type(value) in (int, float) and bool(np.isfinite(np.float32(value)))
+            fits = type(value) in (int, float) and abs(value) < F32_OVERFLOW
         case _:
             raise scope.fail(f"{print_type(type_)} is not a machine type")
     scope.require(fits, f"the literal {value} is not a value of {type_.value}")
