@@ -51,6 +51,15 @@ def test_a_pass_reads_what_the_pass_before_wrote(device: Device, count: int) -> 
     assert np.array_equal(np.frombuffer(found["y"], "<u4"), (words(count) * words(count))[::-1])
 
 
+def test_bindings_lie_in_the_group_that_the_sidecar_names(device: Device) -> None:
+    text = TIMES.replace("@group(0)", "@group(2)")
+    sidecar = times_three(text)
+    for bound in sidecar["passes"][0]["bindings"]:
+        bound["group"] = 2
+    found = device.run(text, sidecar, plan_dispatch(sidecar, {"x": (70,)}), {"x": words(70).tobytes()}, canaries=True)
+    assert np.array_equal(np.frombuffer(found["y"], "<u4"), words(70) * np.uint32(3))
+
+
 def test_an_empty_tensor_gives_an_empty_output(device: Device) -> None:
     sidecar = times_three()
     assert device.run(TIMES, sidecar, plan_dispatch(sidecar, {"x": (3, 0)}), {"x": b""}) == {"y": b""}
