@@ -28,7 +28,10 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "evaluate",
         "compiler",
         "oracle",
-        "importer validate runtime glue",
+        "validate runtime",
+        "kernel",
+        "check importer glue",
+        "api",
         "cli",
         "__init__",
         "__main__",
@@ -39,7 +42,7 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
 ORACLE_IMPORTS: Final = frozenset({"errors", "dtypes", "arrays", "shapes", "signatures", "ir", "frontend"})
 """The oracle judges passes, numerics and evaluator, so it may not share anything with them."""
 
-_COMPUTING: Final = frozenset({"shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "cli"})
+_COMPUTING: Final = frozenset({"shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "cli"})
 
 DOORS: Final[dict[str, frozenset[str]]] = {
     "lark": frozenset({"frontend"}),
