@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qgen.dtypes import DTYPES, DType
 from qgen.errors import InternalError
-from qgen.ir.nodes import Expr, Let, Literal, Name, Op, Read, Stmt, Typed, Write
+from qgen.ir.nodes import Expr, Let, Name, Op, Read, Stmt, Typed, Write
 from qgen.ir.program import Kernel, Operand, Program, Stage
 from qgen.ir.types import Int
 from qgen.signatures import Signature
@@ -38,10 +38,11 @@ def _quantize(signature: Signature) -> tuple[Stmt, ...]:
     zero_point = Read("y_zero_point", y) if signature.zero_point else None
     result: Expr
     if y.is_integer:
-        rounded = Typed(Op.ROUND_EVEN, (q,), ROUNDED)
-        shift: Expr = Typed(Op.CONVERT, (zero_point,), Int(y.min, y.max)) if zero_point else Literal(0, Int(0, 0))
-        low, high = (y.min, y.max) if zero_point else (0, 0)
-        result = Typed(Op.SATURATE, (Typed(Op.ADD, (rounded, shift), Int(ROUNDED.lo + low, ROUNDED.hi + high)),), y)
+        result = Typed(Op.ROUND_EVEN, (q,), ROUNDED)
+        if zero_point:
+            shift = Typed(Op.CONVERT, (zero_point,), Int(y.min, y.max))
+            result = Typed(Op.ADD, (result, shift), Int(ROUNDED.lo + y.min, ROUNDED.hi + y.max))
+        result = Typed(Op.SATURATE, (result,), y)
     elif y.is_float8:
         result = Typed(Op.SATURATE if signature.saturate else Op.CONVERT, (q,), y)
     else:
