@@ -31,9 +31,19 @@ _HOMES = {
 }
 
 __all__ = [
-    "InternalError", "Kernel", "QgenError", "UnavailableError", "__version__", "blocked", "compile", "from_onnx", "pack", "per_axis", "per_tensor",
+    "InternalError",
+    "Kernel",
+    "QgenError",
+    "UnavailableError",
+    "__version__",
+    "blocked",
+    "compile",
+    "from_onnx",
+    "pack",
+    "per_axis",
+    "per_tensor",
     "unpack",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - what a module holds has no common type

@@ -54,7 +54,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What came out: the texts, and the programs they were made from. `request` is canonical: equal texts have equal requests but for the name."""
+    """What came out: the texts, and the programs they were made from.
+
+    `request` is canonical: equal texts have equal requests, but for the name.
+    """
 
     name: str
     wgsl: str
@@ -106,7 +109,9 @@ def make_request(
     if numerics not in MODES:
         raise QgenError("QG104", f"there is no numerics mode `{numerics}`", hint=f"modes are {', '.join(MODES)}")
     if not _IDENTIFIER.fullmatch(entry_point) or is_reserved(entry_point):
-        raise QgenError("QG105", f"`{entry_point}` cannot name an entry point", hint="use letters, digits and _, and no reserved word of WGSL")
+        raise QgenError(
+            "QG105", f"`{entry_point}` cannot name an entry point", hint="use letters, digits and _, and no reserved word of WGSL"
+        )
     if name is not None and not _NAME.fullmatch(name):
         raise QgenError("QG105", f"`{name}` cannot name a kernel", hint="use at most 128 of a-z, 0-9 and _")
     if not 0 <= group <= _MAX_GROUP:
@@ -159,7 +164,9 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
             **attributes,
         )
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise QgenError("QG106", f"the sidecar does not say what its kernel computes: {error}", hint="write it anew with `qgen emit`") from error
+        raise QgenError(
+            "QG106", f"the sidecar does not say what its kernel computes: {error}", hint="write it anew with `qgen emit`"
+        ) from error
 
 
 def _canonical(request: Request) -> Request:
@@ -174,9 +181,7 @@ def _canonical(request: Request) -> Request:
     if request.shape is not None and not isinstance(granularity, PerTensor):
         axis = normalize_axis(granularity.axis, len(request.shape))
         granularity = PerAxis(axis) if isinstance(granularity, PerAxis) else Blocked(axis, granularity.block_size)
-    return Request(
-        newest, granularity, request.shape, request.mode, request.target, request.name, request.entry_point, request.group
-    )
+    return Request(newest, granularity, request.shape, request.mode, request.target, request.name, request.entry_point, request.group)
 
 
 @lru_cache(maxsize=1024)

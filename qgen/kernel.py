@@ -70,18 +70,18 @@ class Kernel:
     def run(self, inputs: Mapping[str, Array], device: str = "auto") -> dict[str, Array]:
         """Return the outputs by ONNX name, of x's shape, in numpy's or ml_dtypes' type, as `device` computes them.
 
-        `inputs` has the logical arrays by ONNX name (`x`, `y_scale`, …), each of its exact dtype. `device` is `auto` (an adapter, else the CPU),
-        `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG240 for a wrong
-        dtype, QG220 to QG228 for shapes that do not go together, `UnavailableError` where there is no such device.
+        `inputs` has the logical arrays by ONNX name (`x`, `y_scale`, …), each of its exact dtype. `device` is `auto` (an adapter, else the
+        CPU), `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG240
+        for a wrong dtype, QG220 to QG228 for shapes that do not go together, `UnavailableError` where there is no such device.
         """
         from qgen.arrays import pack_words, unpack_words  # numpy is not needed to emit
 
         plan = self.plan({name: _shape(array) for name, array in self._checked(inputs).items()})
         operands = self.compiled.checked.operands
         words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands if not operand.is_output}
-        x = operands[0].name
         results = self.run_words(words, plan, device)
-        return {operand.name: unpack_words(results[operand.name], operand.dtype, _shape(inputs[x])) for operand in operands if operand.is_output}
+        shape = _shape(inputs[operands[0].name])
+        return {operand.name: unpack_words(results[operand.name], operand.dtype, shape) for operand in operands if operand.is_output}
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> DispatchPlan:
         """Return buffer sizes, uniforms and dispatches for inputs of these shapes; raises `QgenError` where they do not go together."""

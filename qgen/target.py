@@ -74,6 +74,7 @@ def _with_option(target: Target, option: str) -> Target:
         raise QgenError("QG103", f"a target has no option `{key}`", hint=f"options are {', '.join(OPTIONS)}")
     most = 65535 if key == "max_workgroups_per_dimension" else target.limit("maxComputeWorkgroupSizeX")
     if not value.isdecimal() or not 1 <= int(value) <= most:
-        raise QgenError("QG103", f"`{key}` is a whole number from 1 to {most}, not `{value}`", hint=f"write `{target.name.partition(':')[0]}:{key}=64`")
+        hint = f"write `{target.name.partition(':')[0]}:{key}=64`"
+        raise QgenError("QG103", f"`{key}` is a whole number from 1 to {most}, not `{value}`", hint=hint)
     number = int(value)
     return replace(target, workgroup_size=number) if key == "workgroup_size" else replace(target, max_workgroups_per_dimension=number)

@@ -42,13 +42,15 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
 ORACLE_IMPORTS: Final = frozenset({"errors", "dtypes", "arrays", "shapes", "signatures", "ir", "frontend"})
 """The oracle judges passes, numerics and evaluator, so it may not share anything with them."""
 
-_COMPUTING: Final = frozenset({"shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "cli"})
+_COMPUTING: Final = frozenset(
+    {"shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "cli"}
+)
 
 DOORS: Final[dict[str, frozenset[str]]] = {
     "lark": frozenset({"frontend"}),
     "jinja2": frozenset({"emit"}),
     "wgpu": frozenset({"runtime", "validate"}),
-    "wgpudawn": frozenset({"validate"}),
+    "wgpudawn": frozenset({"runtime", "validate"}),
     "onnx": frozenset({"importer"}),
     "numpy": _COMPUTING,
     "ml_dtypes": _COMPUTING,

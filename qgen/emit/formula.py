@@ -59,6 +59,6 @@ def _function(op: Op, type_name: str) -> str:
         case Op.WRAP:
             return f"wrap_{type_name}"
         case Op.ROUND_EVEN | Op.MIN | Op.MAX | Op.ABS | Op.NEG | Op.ADD | Op.SUB | Op.MUL | Op.DIV:
-            return op.value
+            return str(op.value)
         case _:
             assert_never(op)

@@ -57,7 +57,11 @@ def emit_module(spec: ModuleSpec) -> str:
 @lru_cache(maxsize=16)
 def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False  # noqa: S701 - WGSL is no HTML
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - WGSL is no HTML
     )
     return environment.from_string(read_resource("targets", name))
 
@@ -89,10 +93,10 @@ def _header(spec: ModuleSpec) -> list[str]:
     name_width = max(len(operand.name) for operand in operands)
     dtype_width = max(len(operand.dtype.name) for operand in operands)
     shape_width = max(len(shape) for shape in shapes.values())
-    rows = [
-        f"  {operand.name:{name_width}}  {operand.dtype.name:{dtype_width}}  {shapes[operand.name]:{shape_width}}  {_remark(operand, spec)}".rstrip()
-        for operand in operands
-    ]
+    rows = []
+    for operand in operands:
+        columns = (f"{operand.name:{name_width}}", f"{operand.dtype.name:{dtype_width}}", f"{shapes[operand.name]:{shape_width}}")
+        rows.append("  ".join(("", *(column for column in columns if column), _remark(operand, spec))))
     return [
         f"{spec.checked.name}: {print_formula(spec.checked)}",
         "",

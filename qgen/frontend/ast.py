@@ -9,16 +9,12 @@ from qgen.errors import Span
 NOWHERE = Span("<built in>", 1, 1, 2)
 
 
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Number:
     """An integer literal."""
 
     value: int
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +22,7 @@ class FloatNumber:
     """A literal with a decimal point, in library functions only."""
 
     value: float
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class Truth:
     """`true` or `false`."""
 
     value: bool
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class Name:
     """A name."""
 
     name: str
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class Unary:
 
     op: str
     operand: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class Binary:
     op: str
     lhs: Expr
     rhs: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class Conditional:
     condition: Expr
     then: Expr
     otherwise: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ class Cast:
     operand: Expr
     target: str
     overflow: str | None
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ class KindTest:
 
     name: str
     kind: str
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ class Call:
 
     function: str
     args: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ class Field:
 
     operand: Expr
     name: str
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 Expr = Number | FloatNumber | Truth | Name | Unary | Binary | Conditional | Cast | KindTest | Call | Field
@@ -120,7 +116,7 @@ class Let:
 
     name: str
     value: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ class Assign:
 
     name: str
     value: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +133,7 @@ class Return:
     """`return value;`, in a fn."""
 
     value: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +141,7 @@ class Require:
     """`require condition;`, in a fn whose clause has a condition."""
 
     condition: Expr
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,7 @@ class Branch:
     condition: Expr
     then: tuple[Stmt, ...]
     otherwise: tuple[Stmt, ...]
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 Stmt = Let | Assign | Return | Require | Branch
@@ -169,7 +165,7 @@ class OperandDecl:
     type_name: str
     per_group: bool
     optional: bool
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +175,7 @@ class AttributeDecl:
     name: str
     kind: str
     default: str
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +187,7 @@ class OpDecl:
     results: tuple[OperandDecl, ...]
     attributes: tuple[AttributeDecl, ...]
     body: tuple[Stmt, ...]
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +196,7 @@ class TypeRef:
 
     name: str
     bits: int | None
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +205,7 @@ class ParamDecl:
 
     name: str
     type: TypeRef
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +214,7 @@ class Clause:
 
     value: Expr
     condition: str | None
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +228,7 @@ class FnDecl:
     clauses: tuple[Clause, ...]
     body: tuple[Stmt, ...]
     doc: str
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +237,7 @@ class StructDecl:
 
     name: str
     fields: tuple[ParamDecl, ...]
-    span: Span = _span()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

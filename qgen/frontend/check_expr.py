@@ -1,8 +1,8 @@
 """Expressions of operators: typed when built, by the rules of the formula language.
 
-A value has a dtype or is an exact integer with its interval. Each arithmetic operation is exact and rounded once into its type; conversions are written.
-`round_even` is what a machine keeps of the nearest integer: clamped to ±2^18, NaN to -2^18. A formula in which that clamp could be seen is refused, so
-for the reader `round_even` is exact; the proof is `Value.low` and `Value.high`.
+A value has a dtype or is an exact integer with its interval. Each arithmetic operation is exact and rounded once into its type; conversions
+are written. `round_even` is what a machine keeps of the nearest integer: clamped to ±2^18, NaN to -2^18. A formula in which that clamp
+could be seen is refused, so for the reader `round_even` is exact; the proof is `Value.clamp`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from qgen.ir.types import Int, print_type
 
 ROUNDED: Final = Int(-(1 << 18), 1 << 18)
 INT32: Final = Int.of_bits(32)
+_ROUNDING_HINT: Final = "`round_even` is followed by + and - and `as T saturating`"
 _ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression of a formula. Where a clamp of `round_even` is below it: all clamped below come out at most `low`, above at least `high`."""
+    """An expression of a formula, and what a clamp of `round_even` inside it can do."""
 
     expr: ir.Expr
     clamp: tuple[int, int] | None = None
+    """Where there is one: the greatest value that one clamped low has here, and the least that one clamped high has."""
 
     @property
     def type(self) -> DType | Int:
@@ -73,19 +75,21 @@ def check_expr(expr: ast.Expr, scope: Scope) -> Result:
         case ast.Unary("-", operand, span):
             return _subtract(Value(ir.Literal(0, Int(0, 0))), check_expr(operand, scope), span, scope)
         case ast.Call("round_even", (operand,), span):
-            value = _present(check_expr(operand, scope), span, scope)
-            if not (isinstance(value.type, DType) and value.type.is_float):
-                raise scope.fail("QG011", "`round_even` rounds a float to an integer", "leave it out: the value is an integer already", span)
-            return Value(ir.Typed(Op.ROUND_EVEN, (value.expr,), ROUNDED, span), (ROUNDED.lo, ROUNDED.hi))
+            quotient = _present(check_expr(operand, scope), span, scope)
+            if not (isinstance(quotient.type, DType) and quotient.type.is_float):
+                raise scope.fail("QG011", "`round_even` rounds a float to an integer", "leave it out: this is an integer already", span)
+            return Value(ir.Typed(Op.ROUND_EVEN, (quotient.expr,), ROUNDED, span), (ROUNDED.lo, ROUNDED.hi))
         case ast.Call(function, _, span):
-            raise scope.fail("QG012", f"a formula has no function `{function}`", "it has `round_even(x)` and the operators + - * / as", span)
+            raise scope.fail(
+                "QG012", f"a formula has no function `{function}`", "it has `round_even(x)` and the operators + - * / as", span
+            )
         case _:
-            raise scope.fail("QG013", "this belongs to library functions, not to a formula", "a formula uses + - * /, `as`, `round_even`", expr.span)
+            raise scope.fail("QG013", "this belongs to library functions", "a formula uses + - * /, `as`, `round_even`", expr.span)
 
 
 def _present(value: Result, span: Span, scope: Scope) -> Value:
     if isinstance(value, Absent):
-        raise scope.fail("QG014", "an operand that may be absent is used here", "only + and - drop an absent operand; test it with `if`", span)
+        raise scope.fail("QG014", "an operand that is absent is used here", "only + and - drop an absent operand", span)
     return value
 
 
@@ -107,7 +111,7 @@ def _to_int(value: Value, expr: ast.Cast, scope: Scope) -> Value:
         case DType() as dtype if dtype.is_integer:
             return Value(ir.Typed(Op.CONVERT, (value.expr,), Int(dtype.min, dtype.max), expr.span))
         case _:
-            raise scope.fail("QG016", "a float does not convert to `int` without rounding", "write `round_even(…)`", expr.span)
+            raise scope.fail("QG016", "a float becomes an `int` by rounding", "write `round_even(…)`", expr.span)
 
 
 def _convert(value: Value, target: DType, expr: ast.Cast, scope: Scope) -> Value:
@@ -116,7 +120,7 @@ def _convert(value: Value, target: DType, expr: ast.Cast, scope: Scope) -> Value
         return value
     if target.is_float:
         if value.clamp is not None:
-            raise scope.fail("QG017", "a rounded quotient is used as a float", "`round_even` is followed by + and - and `as T saturating`", expr.span)
+            raise scope.fail("QG017", "a rounded quotient is used as a float", _ROUNDING_HINT, expr.span)
         op = Op.SATURATE if expr.overflow == "saturating" else Op.CONVERT
         return Value(ir.Typed(op, (value.expr,), target, expr.span))
     if isinstance(source, DType):
@@ -137,19 +141,22 @@ def _convert(value: Value, target: DType, expr: ast.Cast, scope: Scope) -> Value
             return Value(ir.Typed(Op.SATURATE, (value.expr,), target, expr.span))
         case "wrapping" if target.bits == INT32.hi.bit_length() + 1:
             if value.clamp is not None:
-                raise scope.fail("QG017", "a rounded quotient wraps", "`round_even` is followed by + and - and `as T saturating`", expr.span)
+                raise scope.fail("QG017", "a rounded quotient wraps", _ROUNDING_HINT, expr.span)
             return value if source.within(INT32) else Value(ir.Typed(Op.WRAP, (value.expr,), INT32, expr.span))
         case _ if source.within(bounds) and value.clamp is None and expr.overflow is None:
             return Value(ir.Typed(Op.CONVERT, (value.expr,), target, expr.span))
         case _:
             raise scope.fail(
-                "QG019", f"a value in {print_type(source)} may not fit {target.name}", "write `saturating` (or, to int32, `wrapping`)", expr.span
+                "QG019",
+                f"a value in {print_type(source)} may not fit {target.name}",
+                "write `saturating` (or, to int32, `wrapping`)",
+                expr.span,
             )
 
 
 def _check_binary(expr: ast.Binary, scope: Scope) -> Result:
     if expr.op not in _ARITHMETIC:
-        raise scope.fail("QG013", f"`{expr.op}` belongs to library functions, not to a formula", "a formula uses + - * / and `as`", expr.span)
+        raise scope.fail("QG013", f"`{expr.op}` belongs to library functions", "a formula uses + - * / and `as`", expr.span)
     lhs, rhs = check_expr(expr.lhs, scope), check_expr(expr.rhs, scope)
     op = _ARITHMETIC[expr.op]
     if isinstance(rhs, Absent) and op in {Op.ADD, Op.SUB}:
@@ -183,7 +190,7 @@ def _integer(op: Op, lhs: Value, rhs: Value, span: Span, scope: Scope) -> Value:
     if rhs.clamp is not None and (op is not Op.ADD or lhs.clamp is not None):
         raise scope.fail("QG017", "a rounded quotient on the right of an operator", "write it first: `round_even(…) + …`", span)
     if lhs.clamp is not None and op is Op.MUL:
-        raise scope.fail("QG017", "a rounded quotient is multiplied", "`round_even` is followed by + and - and `as T saturating`", span)
+        raise scope.fail("QG017", "a rounded quotient is multiplied", _ROUNDING_HINT, span)
     match op:
         case Op.ADD:
             type_ = Int(a.lo + b.lo, a.hi + b.hi)

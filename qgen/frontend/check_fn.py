@@ -1,7 +1,7 @@
 """A `fn` of the numerics library to a function on machine values, and its `is` clauses to patterns.
 
-A parameter typed by a format holds that format's bits in a u32; `int<n>` is an i32 of n bits. Number literals take the type of what they meet.
-A generic `<F: class>` is checked once for each format it is used with; a generic function that it calls has the same F.
+A parameter typed by a format holds that format's bits in a u32; `int<n>` is an i32 of n bits. Number literals take the type of what they
+meet. A generic `<F: class>` is checked once for each format it is used with; a generic function that it calls has the same F.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from qgen.ir import nodes as ir
 from qgen.ir.program import Function, Param
 from qgen.ir.types import Int, Machine, Scalar, Struct, Type, Value, machine_type, print_type
 
-_BUILTINS: Final = {"min": ("min", 2), "max": ("max", 2), "clamp": ("clamp", 3), "abs": ("abs", 1), "clz": ("countLeadingZeros", 1), "round": ("round", 1)}
+_BUILTINS: Final = {
+    "min": ("min", 2),
+    "max": ("max", 2),
+    "clamp": ("clamp", 3),
+    "abs": ("abs", 1),
+    "clz": ("countLeadingZeros", 1),
+    "round": ("round", 1),
+}
+"""Each built-in of the language: its WGSL name and how many arguments it takes."""
 _SCALARS: Final = {scalar.value: scalar for scalar in Scalar} | {"float": Scalar.F32}
 _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LOGIC: Final = frozenset({"&&", "||"})
@@ -72,7 +80,9 @@ def check_clause(source: ast.SourceFile, decl: ast.FnDecl, clause: ast.Clause, f
     for param in decl.params:
         of = checker.declared(param.type)[1]
         if of is None:
-            raise checker.fail("QG031", f"`{param.name}` has no format", "parameters of a fn with a clause are formats or `int<n>`", param.span)
+            raise checker.fail(
+                "QG031", f"`{param.name}` has no format", "parameters of a fn with a clause are formats or `int<n>`", param.span
+            )
         params[param.name] = of
     dtypes = {} if format_ is None or decl.generic is None else {decl.generic[0]: format_}
     value = check_expr(clause.value, Scope(value_types(params), dtypes, checker.fail))
@@ -146,14 +156,17 @@ class _FnChecker:
         node = self._build(expr, names, expected)
         if expected is not None and node.type != expected:
             raise self.fail(
-                "QG033", f"this is {print_type(node.type)}, wanted is {print_type(expected)}", "convert it: u32(…), i32(…), bits(…)", expr.span
+                "QG033",
+                f"this is {print_type(node.type)}, wanted is {print_type(expected)}",
+                "convert it: u32(…), i32(…), bits(…)",
+                expr.span,
             )
         return node
 
     def _build(self, expr: ast.Expr, names: Mapping[str, Type], expected: Type | None) -> ir.Expr:
         match expr:
             case ast.Number(value, _):
-                return ir.Literal(value, expected if expected in {Scalar.U32, Scalar.I32} else Scalar.U32)  # type: ignore[arg-type]  # narrowed by `in`
+                return ir.Literal(value, Scalar.I32 if expected is Scalar.I32 else Scalar.U32)
             case ast.FloatNumber(value, _):
                 return ir.Literal(value, Scalar.F32)
             case ast.Truth(value, _):
@@ -165,14 +178,14 @@ class _FnChecker:
             case ast.Field(ast.Name(name, _), prop, span) if name == self._generic:
                 return self._property(prop, span, expected)
             case ast.Field(operand, prop, span):
-                value = self.expr(operand, names, None)
-                type_ = value.type.field_type(prop) if isinstance(value.type, Struct) else None
+                record = self.expr(operand, names, None)
+                type_ = record.type.field_type(prop) if isinstance(record.type, Struct) else None
                 if type_ is None:
-                    raise self.fail("QG034", f"{print_type(value.type)} has no field `{prop}`", "see the struct's declaration", span)
-                return ir.Field(value, prop, type_)
+                    raise self.fail("QG034", f"{print_type(record.type)} has no field `{prop}`", "see the struct's declaration", span)
+                return ir.Field(record, prop, type_)
             case ast.Unary(op, operand, _):
-                value = self.expr(operand, names, Scalar.BOOL if op == "!" else expected)
-                return ir.Unary(op, value, _scalar(value))
+                inner = self.expr(operand, names, Scalar.BOOL if op == "!" else expected)
+                return ir.Unary(op, inner, _scalar(inner))
             case ast.Binary():
                 return self._binary(expr, names, expected)
             case ast.Conditional(condition, then, otherwise, _):
@@ -182,7 +195,7 @@ class _FnChecker:
             case ast.Call():
                 return self._call(expr, names, expected)
             case ast.Cast() | ast.KindTest():
-                raise self.fail("QG035", "`as` and `is` belong to formulas", "library functions convert with u32(…), i32(…), float(…)", expr.span)
+                raise self.fail("QG035", "`as` and `is` belong to formulas", "functions convert with u32(…), i32(…), float(…)", expr.span)
 
     def _property(self, name: str, span: Span, expected: Type | None) -> ir.Expr:
         value = format_property(self._format, name) if self._format else None
@@ -240,7 +253,8 @@ class _FnChecker:
             case name, args if name in self._known.structs:
                 struct = self._known.structs[name]
                 self._arity(expr, len(struct.fields))
-                return ir.Construct(tuple(self.expr(arg, names, type_) for arg, (_, type_) in zip(args, struct.fields, strict=True)), struct)
+                fields = zip(args, struct.fields, strict=True)
+                return ir.Construct(tuple(self.expr(arg, names, type_) for arg, (_, type_) in fields), struct)
             case name, args if name in self._known.fns:
                 callee = self._known.fns[name]
                 self._arity(expr, len(callee.params))
@@ -250,7 +264,9 @@ class _FnChecker:
                 values = tuple(self.expr(arg, names, type_) for arg, type_ in zip(args, types, strict=True))
                 return ir.Call(instance_name(name, format_), values, other.declared(callee.result)[0])
             case name, _:
-                raise self.fail("QG036", f"`{name}` is not a function", "functions are those of the library, its structs and the built-ins", expr.span)
+                raise self.fail(
+                    "QG036", f"`{name}` is not a function", "there are the library's functions, its structs and the built-ins", expr.span
+                )
 
     def _builtin(self, expr: ast.Call, names: Mapping[str, Type], expected: Type | None) -> ir.Expr:
         lead = next((arg for arg in expr.args if not self._is_literal(arg)), expr.args[0])

@@ -1,4 +1,7 @@
-"""An `op` under a binding to a CHECKED program: `if T is class`, attributes and absent operands are decided here, so CHECKED is monomorphic."""
+"""An `op` under a binding to a CHECKED program.
+
+`if T is class`, attributes and absent operands are decided here, so CHECKED is monomorphic.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,9 @@ class _Checker:
             case "bool":
                 self._flags[decl.name] = given if isinstance(given, bool) else decl.default == "true"
             case _:
-                raise self._fail("QG022", f"an attribute is `dtype` or `bool`, not `{decl.kind}`", "write `attr name: bool = true`", decl.span)
+                raise self._fail(
+                    "QG022", f"an attribute is a dtype or a bool, not `{decl.kind}`", "write `attr name: bool = true`", decl.span
+                )
 
     def _block(self, stmts: tuple[ast.Stmt, ...]) -> None:
         outer = dict(self._values)
@@ -125,13 +130,16 @@ class _Checker:
         decl = next((result for result in self._op.results if result.name == stmt.name), None)
         if decl is None:
             names = ", ".join(result.name for result in self._op.results)
-            raise self._fail("QG024", f"`{stmt.name}` is not a result", f"the results are: {names}; name other values with `let`", stmt.span)
+            hint = f"the results are: {names}; name other values with `let`"
+            raise self._fail("QG024", f"`{stmt.name}` is not a result", hint, stmt.span)
         if stmt.name in self._written:
             raise self._fail("QG023", f"`{stmt.name}` has a value already", "assign each result once", stmt.span)
         value, dtype = self._expr(stmt.value), self._dtype(decl)
         if isinstance(value, Absent) or value.type != dtype:
             found = "an absent operand" if isinstance(value, Absent) else print_type(value.type)
-            raise self._fail("QG011", f"`{stmt.name}` is {dtype.name}, the value is {found}", f"convert it: `… as {decl.type_name}`", stmt.span)
+            raise self._fail(
+                "QG011", f"`{stmt.name}` is {dtype.name}, the value is {found}", f"convert it: `… as {decl.type_name}`", stmt.span
+            )
         self._written[stmt.name] = None
         self._body.append(ir.Write(stmt.name, value.expr))
 
@@ -153,9 +161,8 @@ class _Checker:
             case ast.Binary("||", lhs, rhs, _):
                 return self._decide(lhs) or self._decide(rhs)
             case _:
-                raise self._fail(
-                    "QG026", "this is not known when the formula is checked", "an `if` of an op tests `T is class` and bool attributes", condition.span
-                )
+                hint = "an `if` of an op tests `T is class` and bool attributes"
+                raise self._fail("QG026", "this is not known when the formula is checked", hint, condition.span)
 
 
 def value_types(params: Mapping[str, DType | Int]) -> dict[str, Result]:

@@ -22,7 +22,8 @@ KINDS: Final[dict[str, Callable[[DType], bool]]] = {
 def format_property(dtype: DType, name: str) -> int | None:
     """Return the integer that `F.name` means for a format F, or None where the format has no such property.
 
-    `first` is the biased exponent, as float32 counts it, of the format's least normal number. `overflow` is the code of a magnitude beyond `max`.
+    `first` is the biased exponent, as float32 counts it, of the format's least normal number. `overflow` is the code of a magnitude beyond
+    `max`.
     """
     if name in {"bits", "mask"}:
         return int(getattr(dtype, name))

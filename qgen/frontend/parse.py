@@ -29,9 +29,7 @@ _READABLE = {
 
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
-    return Lark(
-        read_resource("grammar", "formula.lark"), start="file", parser="lalr", propagate_positions=True, maybe_placeholders=True
-    )
+    return Lark(read_resource("grammar", "formula.lark"), start="file", parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
 def parse_source(text: str, file: str) -> ast.SourceFile:
@@ -55,16 +53,16 @@ def _raise_parse_error(error: UnexpectedInput, text: str, file: str) -> NoReturn
     width = 1
     match error:
         case UnexpectedToken(token=token) if token.type != "$END":
-            found, expected, width = f"`{token}`", error.expected, max(1, len(str(token)))
+            found, expected, width = f"`{token}`", set(error.expected), max(1, len(str(token)))
         case UnexpectedCharacters():
-            found, expected = f"`{text[error.pos_in_stream or 0]}`", error.allowed
+            found, expected = f"`{error.char}`", set(error.allowed)
         case UnexpectedEOF() | UnexpectedToken():
-            found, expected = "the end of the text", error.expected
+            found, expected = "the end of the text", set(error.expected)
             line = max(1, text.count("\n") + (not text.endswith("\n")))
             column = len(text.splitlines()[line - 1]) + 1 if text else 1
         case _:
             raise error
-    names = sorted(_READABLE.get(name, f"`{name.lower()}`") for name in expected or () if not name.startswith("__"))
+    names = sorted(_READABLE.get(name, f"`{name.lower()}`") for name in expected if not name.startswith("__"))
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
     raise QgenError(
         "QG001",

@@ -18,7 +18,7 @@ def fold_node(expr: ir.Expr) -> ir.Expr:
             return expr if value is None else ir.Literal(value % _MODULUS, Scalar.U32)
         case ir.Binary("+" | "-" | "*" as op, ir.Literal(int(a), _), ir.Literal(int(b), _), Scalar.I32):
             value = _evaluate(op, a, b)
-            return expr if value not in _INT32 else ir.Literal(value, Scalar.I32)
+            return expr if value is None or value not in _INT32 else ir.Literal(value, Scalar.I32)
         case ir.Binary("+" | "-" | "|" | "^" | "<<" | ">>", lhs, ir.Literal(0, _), _):
             return lhs
         case ir.Binary("+" | "|" | "^", ir.Literal(0, _), rhs, _):

@@ -141,7 +141,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """CHECKED and REALISED: the element of an operand that belongs to the element computed; its dtype, or from REALISED on the code's bits."""
+    """CHECKED and REALISED: the element of an operand that belongs to the one computed; of its dtype, from REALISED on the code's bits."""
 
     operand: str
     type: DType | Scalar
@@ -173,8 +173,23 @@ class Invocation:
 
 
 Expr = (
-    Literal | Name | Unary | Binary | Select | Builtin | Convert | Bitcast | Call | Field | Construct | Typed | Read | Load | Uniform | Invocation
-)  # fmt: skip
+    Literal
+    | Name
+    | Unary
+    | Binary
+    | Select
+    | Builtin
+    | Convert
+    | Bitcast
+    | Call
+    | Field
+    | Construct
+    | Typed
+    | Read
+    | Load
+    | Uniform
+    | Invocation
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Which operands need parentheses: one table for the IR printer and the WGSL emitter.
 
-Only `+ - * / %` have a precedence; every other operator takes its operands in parentheses, since naga and Tint disagree on mixed operators. The right
-operand of an arithmetic operator of equal precedence keeps its parentheses: float arithmetic does not associate.
+Only `+ - * / %` have a precedence; every other operator takes its operands in parentheses, since naga and Tint disagree on mixed operators.
+The right operand of an arithmetic operator of equal precedence keeps its parentheses: float arithmetic does not associate.
 """
 
 from __future__ import annotations

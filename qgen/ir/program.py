@@ -10,7 +10,6 @@ from qgen.dtypes import DType
 from qgen.ir.nodes import Stmt
 from qgen.ir.types import Machine, Value
 
-
 T = TypeVar("T")
 
 
@@ -99,9 +98,8 @@ class Program:
         raise KeyError(name)
 
 
-
 class ById(Generic[T]):
-    """A cache key that equals only a key of the same object: comparing functions of the library deeply would cost more than what is cached."""
+    """A cache key that equals only a key of the same object: to compare functions deeply would cost more than what is cached."""
 
     __slots__ = ("value",)
 

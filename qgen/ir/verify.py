@@ -15,9 +15,20 @@ from qgen.ir.rewrite import called_functions, children
 from qgen.ir.types import Int, Machine, Scalar, Struct, Type, print_type
 
 _CHECKED: Final = frozenset({ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write})
-_MACHINE: Final = frozenset(
-    {ir.Literal, ir.Name, ir.Unary, ir.Binary, ir.Select, ir.Builtin, ir.Convert, ir.Bitcast, ir.Call, ir.Field, ir.Construct, ir.Let}
-)
+_EXPRESSIONS: Final = {
+    ir.Literal,
+    ir.Name,
+    ir.Unary,
+    ir.Binary,
+    ir.Select,
+    ir.Builtin,
+    ir.Convert,
+    ir.Bitcast,
+    ir.Call,
+    ir.Field,
+    ir.Construct,
+}
+_MACHINE: Final = frozenset(_EXPRESSIONS | {ir.Let})
 _KERNEL: Final = {
     Stage.CHECKED: _CHECKED,
     Stage.REALISED: _MACHINE | {ir.Read, ir.Write},
@@ -37,7 +48,10 @@ class _InvalidIRError(Exception):
 
 
 def verify(program: Program, after: str) -> Program:
-    """Return the program; raises `InternalError`, with the IR in its message, where it is not valid for its stage. `after` names the pass."""
+    """Return the program, which the pass named `after` made.
+
+    Raises `InternalError`, with the IR in its message, where the program is not valid for its stage.
+    """
     try:
         _verify(program)
     except _InvalidIRError as error:
@@ -138,6 +152,9 @@ class _Scope:
                 case _:
                     assert_never(stmt)
 
+    def _has_operand(self, name: str) -> bool:
+        return self._program is not None and any(operand.name == name for operand in self._program.operands)
+
     def _define(self, name: str, value: ir.Expr, names: dict[str, Type]) -> None:
         if name in names:
             raise _InvalidIRError(f"`{name}` is defined twice")
@@ -163,10 +180,10 @@ class _Scope:
             raise _InvalidIRError(f"types do not agree: {print_expr(expr)} of ({', '.join(print_type(type_) for type_ in types)})")
         return expr.type
 
-    def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:  # noqa: PLR0911 - one answer a node
+    def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:
         match expr:
-            case ir.Literal(value, type_):
-                return _literal_fits(value, type_)
+            case ir.Literal():
+                return _literal_fits(expr)
             case ir.Name(name, type_):
                 return names.get(name) == type_
             case ir.Unary(op, _, type_):
@@ -192,11 +209,9 @@ class _Scope:
                 return all(isinstance(type_, DType | Int) for type_ in types)
             case ir.Read(operand, type_):
                 program = self._program
-                return program is not None and type_ == (
-                    program.operand(operand).dtype if program.stage is Stage.CHECKED else Scalar.U32
-                )
+                return program is not None and type_ == (program.operand(operand).dtype if program.stage is Stage.CHECKED else Scalar.U32)
             case ir.Load(buffer, _):
-                return self._program is not None and self._program.operand(buffer) is not None and types == [Scalar.U32]
+                return self._has_operand(buffer) and types == [Scalar.U32]
             case ir.Uniform(name):
                 return self._program is not None and name in self._program.uniforms
             case ir.Invocation(component):
@@ -205,8 +220,9 @@ class _Scope:
                 assert_never(expr)
 
 
-def _literal_fits(value: float, type_: Scalar | Int) -> bool:
-    match type_:
+def _literal_fits(literal: ir.Literal) -> bool:
+    value = literal.value
+    match literal.type:
         case Int(lo, hi):
             return lo <= value <= hi
         case Scalar.BOOL:

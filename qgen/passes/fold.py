@@ -1,7 +1,7 @@
 """LEGAL to LEGAL: evaluates what is constant and drops operations that change nothing, on u32 and i32.
 
-Before: `group: u32 = (i / 1u) % 3u * 1u`; after: `group: u32 = i % 3u`. Nothing is folded whose text a compiler would refuse (a shift of 32, a
-division by zero), and no float is touched.
+Before: `group: u32 = (i / 1u) % 3u * 1u`; after: `group: u32 = i % 3u`. Nothing is folded whose text a compiler would refuse (a shift of
+32, a division by zero), and no float is touched.
 """
 
 from __future__ import annotations

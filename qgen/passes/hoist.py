@@ -58,22 +58,22 @@ class _Hoister:
         for stmt in kernel.body:
             match stmt:
                 case ir.Let(name, value):
-                    value = self._inline(value)
-                    if self._is_shared(value):
-                        self._shared[name] = value
+                    whole = self._inline(value)
+                    if self._is_shared(whole):
+                        self._shared[name] = whole
                     else:
-                        lets.append(ir.Let(name, self._hoist(value)))
-                case ir.Write(operand, value):
-                    writes.append(ir.Write(operand, self._hoist(self._inline(value))))
+                        lets.append(ir.Let(name, self._hoist(whole)))
+                case ir.Write(name, value):
+                    writes.append(ir.Write(name, self._hoist(self._inline(value))))
                 case _:
                     raise TypeError(stmt)
         (write,) = writes
-        operand = self._program.operand(write.operand)
-        reads = [name for name in self._element_reads([*lets, write])]
+        result = self._program.operand(write.operand).dtype
+        reads = list(self._element_reads([*lets, write]))
         params = [Param(name, Scalar.U32, self._program.operand(name).dtype) for name in reads]
         params += [Param(name, _machine(value)) for name, value in self._params]
-        body = tuple(_reads_to_names(stmt) for stmt in lets) + (ir.Return(_to_names(write.value)),)
-        function = Function(snake_case(self._program.name), tuple(params), Scalar.U32, body, operand.dtype)
+        body = (*(_reads_to_names(stmt) for stmt in lets), ir.Return(_to_names(write.value)))
+        function = Function(snake_case(self._program.name), tuple(params), Scalar.U32, body, result)
         args = tuple(ir.Read(name, Scalar.U32) for name in reads) + tuple(ir.Name(name, value.type) for name, value in self._params)
         groups = tuple(ir.Let(name, value) for name, value in self._params)
         return (*groups, ir.Write(write.operand, ir.Call(function.name, args, Scalar.U32))), function

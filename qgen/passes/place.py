@@ -16,7 +16,8 @@ After:
     }
     store y[invocation.x] = word
 
-The tail and every ragged edge are the loop's bound, so the element's function stands once in the text, and unused bits of a last word stay zero.
+The tail and every ragged edge are the loop's bound, so the element's function stands once in the text, and unused bits of a last word stay
+zero.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Decides, before anything is placed: who owns which words, how many elements an invocation computes, and how the group of an element is found.
+"""Decides, before anything is placed, who owns which words, how many elements an invocation computes, and how the group of one is found.
 
-A plan is a frozen record. An invocation owns `lanes` consecutive elements, whole periods of everything it writes, so no two invocations write
-one word. The group is decided once an invocation where a fact allows it (`facts` says which), else for each element.
+A plan is a frozen record. An invocation owns `lanes` consecutive elements, whole periods of everything it writes, so no two invocations
+write one word. The group is decided once an invocation where a fact allows it (`facts` says which), else for each element.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def plan_kernel(program: Program, granularity: Granularity, shape: tuple[int, ..
     if shape is None:
         names = _uniform_names(granularity)
         fields = {name: ir.Uniform(name) for name in names}
-        group = _group_index(index, granularity, fields.get("axis"), fields.get("inner"), fields.get("blocks"), None)
+        group = _group_index(index, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
         return Plan(
             granularity=granularity,
             view=None,
@@ -84,7 +84,7 @@ def plan_kernel(program: Program, granularity: Granularity, shape: tuple[int, ..
         row=_literal(workgroups_x * size) if workgroups > workgroups_x else None,
         lanes=lanes,
         workgroup_size=size,
-        group=_group_index(index, granularity, _literal(view.axis), _literal(view.inner), _literal(view.blocks), view),
+        group=_group_index(index, granularity, _Extents(_literal(view.axis), _literal(view.inner), _literal(view.blocks)), view),
         group_is_shared=fact is not None,
         uniforms=(),
         workgroups_x=workgroups_x,
@@ -124,12 +124,20 @@ def _shared_group_fact(granularity: Granularity, view: View, lanes: int) -> str 
             return None
 
 
-def _group_index(
-    index: ir.Expr, granularity: Granularity, axis: ir.Expr | None, inner: ir.Expr | None, blocks: ir.Expr | None, view: View | None
-) -> ir.Expr:
+@dataclass(frozen=True, slots=True)
+class _Extents:
+    """The view's extents as expressions: literals or uniforms; None where the granularity does not need one."""
+
+    axis: ir.Expr | None
+    inner: ir.Expr | None
+    blocks: ir.Expr | None
+
+
+def _group_index(index: ir.Expr, granularity: Granularity, extents: _Extents, view: View | None) -> ir.Expr:
     """Return the number of the scale of element `index`, by the view's formula; shorter where the shape allows it."""
     if isinstance(granularity, PerTensor):
         return _literal(0)
+    axis, inner, blocks = extents.axis, extents.inner, extents.blocks
     if axis is None or inner is None:
         raise TypeError(granularity)
     row = _binary("/", index, inner)
@@ -138,9 +146,7 @@ def _group_index(
     if blocks is None:
         raise TypeError(granularity)
     size = _literal(min(granularity.block_size, MAX_ELEMENTS) if view is None else view.block_size)
-    if view is not None and view.axis % view.block_size == 0:
-        block = _binary("/", row, size)
-    elif view is not None and view.outer == 1:
+    if view is not None and (view.axis % view.block_size == 0 or view.outer == 1):
         block = _binary("/", row, size)
     else:
         block = _binary("+", _binary("*", _binary("/", row, axis), blocks), _binary("/", _binary("%", row, axis), size))

@@ -1,6 +1,7 @@
-"""LEGAL to LEGAL: gives every identifier that WGSL reserves, or that emitted text uses itself, another name; the same object where there is none.
+"""LEGAL to LEGAL: gives every identifier that WGSL reserves, or that emitted text uses itself, another name.
 
-Before: `let target: u32 = x[0u]`; after: `let target_: u32 = x[0u]`. Operands are renamed with their buffers; the sidecar keeps the formula's names.
+Before: `let target: u32 = x[0u]`; after: `let target_: u32 = x[0u]`. Operands are renamed with their buffers; the sidecar keeps the
+formula's names. The same object where nothing is reserved.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from qgen.ir import nodes as ir
 from qgen.ir.program import Function, Kernel, Program
 from qgen.ir.rewrite import map_body, map_expr
 
-RESERVED: Final = frozenset(
-    """
-    NULL Self abstract active alias alignas alignof array as asm asm_fragment async attribute auto await become binding_array bitcast bool break case
-    cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment concept const const_assert const_cast consteval
-    constexpr constinit continue continuing crate debugger decltype default delete demote demote_to_helper diagnostic discard do dynamic_cast else
-    enable enum explicit export extends extern external f16 f32 fallthrough false filter final finally fn for friend from fxgroup get goto groupshared
-    highp i32 id if impl implements import inline instanceof interface layout let loop lowp macro macro_rules match mediump meta mod module move mut
-    mutable namespace new nil noexcept noinline nointerpolation non_coherent noncoherent noperspective null nullptr of operator override package
-    packoffset params partial pass patch pixelfragment precise precision premerge priv protected pub public readonly ref regardless register
-    reinterpret_cast require requires resource restrict return self set shared sizeof smooth snorm static static_assert static_cast std struct
-    subroutine super switch target template this thread_local throw trait true try type typedef typeid typename typeof u32 union unless unorm unsafe
-    unsized use using var varying vec2u vec3u vec4u virtual volatile wgsl where while with writeonly yield
-    abs clamp countLeadingZeros max min round select Params
-    """.split()
-)
+_WORDS: Final = """
+    NULL Self abstract active alias alignas alignof array as asm asm_fragment async attribute auto await become binding_array bitcast
+    bool break case cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment concept const
+    const_assert const_cast consteval constexpr constinit continue continuing crate debugger decltype default delete demote
+    demote_to_helper diagnostic discard do dynamic_cast else enable enum explicit export extends extern external f16 f32 fallthrough
+    false filter final finally fn for friend from fxgroup get goto groupshared highp i32 id if impl implements import inline instanceof
+    interface layout let loop lowp macro macro_rules match mediump meta mod module move mut mutable namespace new nil noexcept noinline
+    nointerpolation non_coherent noncoherent noperspective null nullptr of operator override package packoffset params partial pass
+    patch pixelfragment precise precision premerge priv protected pub public readonly ref regardless register reinterpret_cast require
+    requires resource restrict return self set shared sizeof smooth snorm static static_assert static_cast std struct subroutine super
+    switch target template this thread_local throw trait true try type typedef typeid typename typeof u32 union unless unorm unsafe
+    unsized use using var varying vec2u vec3u vec4u virtual volatile wgsl where while with writeonly yield abs clamp countLeadingZeros
+    max min round select Params
+"""
+RESERVED: Final = frozenset(_WORDS.split())
 """Keywords and reserved words of WGSL ([Keyword Summary], [Reserved Words]), and the predeclared names that emitted text uses."""
 
 
