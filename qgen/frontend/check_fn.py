@@ -62,7 +62,7 @@ def struct_of(decl: ast.StructDecl) -> Struct:
 
 
 def check_fn(source: ast.SourceFile, decl: ast.FnDecl, known: Declarations, format_: DType | None) -> Function:
-    """Return `decl` for the format of its generic parameter. Raises `QgenError` QG030 to QG039 at the place that has no meaning."""
+    """Return `decl` for the format of its generic parameter. Raises `QgenError` QG030 to QG037 at the place that has no meaning."""
     checker = _FnChecker(source, decl, known, format_)
     params = tuple(Param(param.name, *checker.declared(param.type)) for param in decl.params)
     result, of = checker.declared(decl.result)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from qgen.dtypes import DTYPES, DType
@@ -16,7 +16,9 @@ from qgen.frontend.check_expr import ABSENT, Absent, Result, Scope, Value, check
 from qgen.frontend.kinds import KINDS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Operand, Program, Stage
-from qgen.ir.types import Int, print_type
+from qgen.ir.rewrite import walk_body
+from qgen.ir.types import Exact, print_type
+from qgen.ir.types import Value as ValueType
 
 ENTRY_POINT: Final = "main"
 
@@ -26,19 +28,20 @@ class Binding:
     """What an operator is checked under: dtypes of its type variables, attributes given, and operands that are absent."""
 
     dtypes: Mapping[str, DType]
-    attributes: Mapping[str, DType | bool]
+    attributes: Mapping[str, DType | Exact | bool]
     absent: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         """Return the binding as errors name it."""
         parts = [f"{name} = {dtype.name}" for name, dtype in self.dtypes.items()]
-        parts += [f"{name} = {value.name if isinstance(value, DType) else str(value).lower()}" for name, value in self.attributes.items()]
+        for name, value in self.attributes.items():
+            parts.append(f"{name} = {str(value).lower() if isinstance(value, bool) else print_type(value)}")
         parts += [f"no {name}" for name in sorted(self.absent)]
         return ", ".join(parts)
 
 
 def check_op(source: ast.SourceFile, op: ast.OpDecl, binding: Binding) -> Program:
-    """Return the CHECKED program of `op` under `binding`; raises `QgenError` QG010 to QG029 with the place and the binding."""
+    """Return the CHECKED program of `op` under `binding`; raises `QgenError` QG010 to QG026 with the place and the binding."""
     return _Checker(source, op, binding).run()
 
 
@@ -50,7 +53,7 @@ class _Checker:
         self._op = op
         self._binding = binding
         self._values: dict[str, Result] = {}
-        self._dtypes: dict[str, DType] = dict(binding.dtypes)
+        self._dtypes: dict[str, DType | Exact] = dict(binding.dtypes)
         self._flags: dict[str, bool] = {}
         self._written: dict[str, None] = {}
         self._body: list[ir.Stmt] = []
@@ -73,15 +76,17 @@ class _Checker:
         for decl in self._op.results:
             if decl.name not in self._written:
                 raise self._fail("QG021", f"`{decl.name}` gets no value", "assign it in every case the binding allows", decl.span)
-        kernel = Kernel(ENTRY_POINT, tuple(self._body))
-        return Program(self._op.name, Stage.CHECKED, (*operands, *results), (kernel,))
+        body = tuple(self._body)
+        read = {node.operand for node in walk_body(body) if isinstance(node, ir.Read)}
+        inputs = (replace(operand, is_ignored=operand.name not in read) for operand in operands)
+        return Program(self._op.name, Stage.CHECKED, (*inputs, *results), (Kernel(ENTRY_POINT, body),))
 
     def _fail(self, code: str, message: str, hint: str, span: Span) -> QgenError:
         return QgenError(code, f"{message} (with {self._binding})", hint=hint, place=span, source=self._source.text)
 
     def _dtype(self, decl: ast.OperandDecl) -> DType:
         dtype = self._dtypes.get(decl.type_name) or DTYPES.get(decl.type_name)
-        if dtype is None:
+        if not isinstance(dtype, DType):
             raise self._fail("QG015", f"`{decl.type_name}` is not a type", "bind it, or name a dtype", decl.span)
         return dtype
 
@@ -89,7 +94,7 @@ class _Checker:
         given = self._binding.attributes.get(decl.name)
         match decl.kind:
             case "dtype":
-                dtype = given if isinstance(given, DType) else self._dtypes.get(decl.default) or DTYPES.get(decl.default)
+                dtype = given if isinstance(given, DType | Exact) else self._dtypes.get(decl.default) or DTYPES.get(decl.default)
                 if dtype is None:
                     raise self._fail("QG015", f"`{decl.default}` is not a type", "the default of a dtype attribute is a type", decl.span)
                 self._dtypes[decl.name] = dtype
@@ -151,7 +156,7 @@ class _Checker:
                 return self._flags[name]
             case ast.KindTest(name, kind, span):
                 dtype = self._dtypes.get(name)
-                if dtype is None or kind not in KINDS:
+                if not isinstance(dtype, DType) or kind not in KINDS:
                     raise self._fail("QG025", f"`{name} is {kind}` means nothing", f"classes are {', '.join(KINDS)}", span)
                 return KINDS[kind](dtype)
             case ast.Unary("!", operand, _):
@@ -165,6 +170,6 @@ class _Checker:
                 raise self._fail("QG026", "this is not known when the formula is checked", hint, condition.span)
 
 
-def value_types(params: Mapping[str, DType | Int]) -> dict[str, Result]:
+def value_types(params: Mapping[str, ValueType]) -> dict[str, Result]:
     """Return the values of a fn's parameters, as its `is` clause sees them."""
     return {name: Value(ir.Name(name, type_)) for name, type_ in params.items()}
