@@ -129,13 +129,18 @@ def compile_request(request: Request) -> Kernel:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text as UTF-8, as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that it appears whole or not at all; makes its folder. Raises `QgenError` QG110 where that is not possible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".qgen-")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
         except BaseException:
