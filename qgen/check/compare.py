@@ -1,0 +1,136 @@
+"""One kernel on one device against the oracle: the words it writes, element by element and bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qgen.arrays import pack_words, to_codes, unpack_words
+from qgen.check.inputs import make_inputs
+from qgen.check.shapes import check_shapes
+from qgen.dtypes import WORD_BITS, DType
+from qgen.kernel import CPU, Kernel
+from qgen.oracle.groups import expand_groups
+from qgen.runtime import open_device
+from qgen.shapes import Granularity
+
+Array = NDArray[Any]
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterExample:
+    """One element that is wrong: codes of what the kernel was given there, of what it gave and of what is right."""
+
+    shape: tuple[int, ...]
+    seed: int
+    index: int
+    """The element's number in row-major order; one past the last element where it is the padding of the last word that is not zero."""
+    inputs: Mapping[str, int]
+    got: int
+    want: int
+
+    def __str__(self) -> str:
+        """Return the counter-example in one line, codes in hexadecimal."""
+        given = ", ".join(f"{name} {code:#x}" for name, code in self.inputs.items())
+        what = f"element {self.index}: {given}" if given else "the padding of the last word"
+        return f"shape {list(self.shape)}, seed {self.seed}, {what} gives {self.got:#x} instead of {self.want:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What was compared: `elements` over all shapes, how many of them differ (a padding that is not zero counts as one), the first."""
+
+    kernel: str
+    device: str
+    elements: int
+    mismatches: int
+    first: CounterExample | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every bit is right."""
+        return self.mismatches == 0
+
+    def __str__(self) -> str:
+        """Return the result in one line."""
+        head = f"{self.kernel} on {self.device}: {self.elements - self.mismatches} of {self.elements} elements are right"
+        return head if self.first is None else f"{head}; {self.first}"
+
+
+def check_kernel(kernel: Kernel, device: str, shapes: Sequence[tuple[int, ...]] | None = None, seed: int = 0) -> CheckResult:
+    """Run `kernel` on inputs of each of `shapes` (`check_shapes` where None), the seed one greater each time, and compare every bit.
+
+    `device` is `cpu` or as for `open_device`. On an adapter each buffer lies between canaries. Raises `InternalError` for a kernel that the
+    stack refuses or that writes where it may not, `EvaluationError` where the evaluator traps, and what `make_inputs`, `Kernel.plan` and
+    `open_device` raise.
+    """
+    elements = mismatches = 0
+    first = None
+    for number, shape in enumerate(check_shapes(kernel) if shapes is None else shapes):
+        inputs = make_inputs(kernel, shape, seed + number)
+        words = run_kernel(kernel, device, inputs)
+        for name, want in kernel.reference(inputs).items():
+            dtype = kernel.compiled.checked.operand(name).dtype
+            wrong = find_mismatches(words[name], want, dtype)
+            elements, mismatches = elements + want.size, mismatches + len(wrong)
+            if first is None and len(wrong):
+                first = _describe(kernel, inputs, (shape, seed + number), int(wrong[0]), (words[name], pack_words(want, dtype), dtype))
+    return CheckResult(kernel.name, device, elements, mismatches, first)
+
+
+def run_kernel(kernel: Kernel, device: str, inputs: Mapping[str, Array]) -> dict[str, Words]:
+    """Return the words of each output; on an adapter, canaries around every buffer are checked."""
+    operands = [operand for operand in kernel.compiled.checked.operands if not operand.is_output]
+    words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands}
+    plan = kernel.plan({name: tuple(array.shape) for name, array in inputs.items()})
+    if device == CPU:
+        return kernel.run_words(words, plan, CPU)
+    found = open_device(device).run(
+        kernel.wgsl, kernel.sidecar, plan, {name: array.tobytes() for name, array in words.items()}, canaries=True
+    )
+    return {name: np.frombuffer(data, np.uint32) for name, data in found.items()}
+
+
+def find_mismatches(words: Words, want: Array, dtype: DType) -> NDArray[np.int64]:
+    """Return the numbers of the elements in which `words` differ from the array `want`; `want.size` for padding that is not zero."""
+    right = pack_words(want, dtype)
+    if words.shape == right.shape and np.array_equal(words, right):
+        return np.zeros(0, np.int64)
+    differ = to_codes(unpack_words(words, dtype, want.shape), dtype) != to_codes(want, dtype)
+    wrong = np.flatnonzero(differ)
+    return np.append(wrong, want.size) if _padding(words, want.size, dtype) else wrong
+
+
+def _padding(words: Words, count: int, dtype: DType) -> int:
+    """Return the bits of the last word beyond the last element."""
+    used = count * dtype.bits % WORD_BITS
+    return int(words[-1]) >> used if used else 0
+
+
+def _describe(
+    kernel: Kernel, inputs: Mapping[str, Array], run: tuple[tuple[int, ...], int], at: int, output: tuple[Words, Words, DType]
+) -> CounterExample:
+    shape, seed = run
+    got, want, dtype = output
+    count = int(np.prod(shape))
+    if at == count:
+        return CounterExample(shape, seed, at, {}, _padding(got, count, dtype), _padding(want, count, dtype))
+    codes = {
+        operand.name: _code_at(inputs[operand.name], operand.dtype, at, shape, kernel.request.granularity if operand.per_group else None)
+        for operand in kernel.compiled.checked.operands
+        if not operand.is_output
+    }
+    given, right = (int(to_codes(unpack_words(words, dtype, shape), dtype).reshape(-1)[at]) for words in (got, want))
+    return CounterExample(shape, seed, at, codes, given, right)
+
+
+def _code_at(array: Array, dtype: DType, at: int, shape: tuple[int, ...], granularity: Granularity | None) -> int:
+    codes = to_codes(array, dtype)
+    if granularity is not None:
+        codes = expand_groups("codes", codes.astype(np.float64), shape, granularity).astype(np.uint32)
+    return int(codes.reshape(-1)[at])

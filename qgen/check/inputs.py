@@ -1,0 +1,185 @@
+"""Inputs that find what is wrong with a kernel: random codes, edges, quotients and products on and beside ties, scales of every kind.
+
+What an element or a group gets goes by its number, not by chance: every fourth element of a group is an edge, and they come in order, so
+that a group of 4 n elements holds n edges, and the seeds in order give one scale after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qgen.arrays import from_codes
+from qgen.check.edges import Codes, Values, decode, edge_codes, encode, step_codes
+from qgen.dtypes import DType
+from qgen.kernel import Kernel
+from qgen.shapes import Blocked, Granularity, PerAxis, make_view, scale_shape
+from qgen.signatures import Signature
+
+Indices = NDArray[np.int64]
+
+KINDS: Final = 4
+"""Kinds of elements, and kinds of scales."""
+_ORDINARY, _FITTED, _EDGE = 0, 1, 2
+_SMALL: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """The group of each element, and its number within the group."""
+
+    of: Indices
+    position: Indices
+    count: int
+
+
+def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int) -> dict[str, NDArray[Any]]:
+    """Return inputs for `kernel` by ONNX name, x of `shape`; the same for the same arguments.
+
+    Where the scale is one for the whole tensor, its kind and its edge go by the seed: seeds in order give all of them. Raises `QgenError`
+    QG220 to QG222 where the shape does not fit the kernel's granularity.
+    """
+    signature, granularity = kernel.request.signature, kernel.request.granularity
+    shared = scale_shape(granularity, shape)
+    rng = np.random.default_rng([seed, *shape])
+    groups = _find_groups(granularity, shape, math.prod(shared))
+    quantized = signature.y if signature.is_quantize else signature.x
+    has_zero_point = len(kernel.inputs) > len(("x", "scale"))
+    zero_points = _zero_points(quantized, groups.count, seed, rng) if has_zero_point else np.zeros(groups.count, np.uint32)
+    if signature.is_quantize:
+        scales = _scales_to_divide(signature, groups.count, seed, rng)
+        x = _dividends(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), rng)
+    else:
+        codes = _some(quantized, groups.count, rng)
+        factors = decode(codes, quantized) - decode(zero_points, quantized)
+        scales = _scales_to_multiply(signature.scale, signature.y, factors, seed, rng)
+        x = _factors(quantized, groups, codes, decode(zero_points, quantized), rng)
+    arrays = [from_codes(x, signature.x, shape), from_codes(scales, signature.scale, shared)]
+    if has_zero_point:
+        arrays.append(from_codes(zero_points, quantized, shared))
+    return dict(zip(kernel.inputs, arrays, strict=True))
+
+
+def _find_groups(granularity: Granularity, shape: tuple[int, ...], count: int) -> _Groups:
+    view = make_view(granularity, shape)
+    index = np.arange(view.count, dtype=np.int64)
+    of = np.zeros_like(index)
+    if view.count and isinstance(granularity, PerAxis):
+        of = index // view.inner % view.axis
+    if view.count and isinstance(granularity, Blocked):
+        row, inner = index // view.inner, index % view.inner
+        of = (row // view.axis * view.blocks + row % view.axis // view.block_size) * view.inner + inner
+    order = np.argsort(of, kind="stable")
+    starts = np.searchsorted(of[order], np.arange(count))
+    position = np.empty_like(index)
+    position[order] = index - starts[of[order]]
+    return _Groups(of, position, count)
+
+
+def _some(dtype: DType, count: int, rng: np.random.Generator) -> Codes:
+    return rng.integers(0, 1 << dtype.bits, count).astype(np.uint32)
+
+
+def _zero_points(dtype: DType, count: int, seed: int, rng: np.random.Generator) -> Codes:
+    """Return, in turn, an extreme, an edge and a random code."""
+    number = np.arange(count, dtype=np.int64) + seed
+    edges = edge_codes(dtype)
+    ends = encode(np.array([dtype.min, dtype.max, 0], np.float64) if dtype.is_integer else np.array([0.0, -1.0, 1.0]), dtype)
+    chosen = np.select(
+        [number % 3 == 0, number % 3 == 1], [ends[number // 3 % len(ends)], edges[number // 3 % len(edges)]], _some(dtype, count, rng)
+    )
+    return chosen.astype(np.uint32)
+
+
+def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.random.Generator) -> Codes:
+    """Return scales by kind, in turn: an ordinary one, one that fits the data with a step of one unit, an edge, a random code."""
+    count = ordinary.size
+    number = np.arange(count, dtype=np.int64) + seed
+    edges = edge_codes(dtype)
+    beside = step_codes(encode(fitted, dtype), rng.integers(-1, 2, count), dtype)
+    kind = number % KINDS
+    chosen = np.select(
+        [kind == _ORDINARY, kind == _FITTED, kind == _EDGE],
+        [encode(ordinary, dtype), beside, edges[number // KINDS % len(edges)]],
+        _some(dtype, count, rng),
+    )
+    return chosen.astype(np.uint32)
+
+
+def _scales_to_divide(signature: Signature, count: int, seed: int, rng: np.random.Generator) -> Codes:
+    """Return scales by which quotients reach the whole range of the output while x stays finite: any, and powers of two."""
+    dtype, x, quantized = signature.scale, signature.x, signature.y
+    widest = float(np.max(np.abs(decode(encode(np.array([-np.inf, np.inf]), quantized), quantized))))
+    greatest = float(decode(np.array([x.format.max_code if x.format else x.max], np.uint32), x)[0]) / (2 * widest + 4)
+    top = min(4.0, math.log2(greatest))
+    exponents = rng.uniform(top - 12, top, count)
+    signs = np.where(rng.integers(0, 4, count) == 0, -1.0, 1.0)
+    return _scales(dtype, seed, signs * 2.0**exponents, signs * 2.0 ** np.floor(exponents), rng)
+
+
+def _scales_to_multiply(dtype: DType, y: DType, factors: Values, seed: int, rng: np.random.Generator) -> Codes:
+    """Return scales of all signs, and those whose product with the group's factor lies beside the middle of two values of y."""
+    count = factors.size
+    signs = np.where(rng.integers(0, 4, count) == 0, -1.0, 1.0)
+    largest = y.format.max_code if y.format else y.max
+    below = rng.integers(0, largest, count).astype(np.uint32)
+    middles = (decode(below, y) + decode(below + np.uint32(1), y)) / 2
+    fitted = middles / np.where(factors == 0, 1.0, factors)
+    return _scales(dtype, seed, signs * 2.0 ** rng.uniform(-12, 4, count), fitted, rng)
+
+
+def _in_turn(dtype: DType, groups: _Groups, rng: np.random.Generator) -> Codes:
+    """Return for every fourth element of a group the next edge, from a random one on."""
+    edges = edge_codes(dtype)
+    start = rng.integers(0, len(edges), groups.count)
+    chosen: Codes = edges[(start[groups.of] + groups.position // KINDS) % len(edges)]
+    return chosen
+
+
+def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_points: Values, rng: np.random.Generator) -> Codes:
+    """Return x: edges, random codes, quotients within one unit of k + 1/2, quotients anywhere in the output's range."""
+    dtype, quantized, count = signature.x, signature.y, groups.of.size
+    ends = decode(encode(np.array([-np.inf, np.inf]), quantized), quantized)
+    scale, zero_point = scales[groups.of], zero_points[groups.of]
+    inside = rng.uniform(ends[0] - 3, ends[1] + 3, count) - zero_point
+    whole = np.where(rng.integers(0, 2, count) == 0, np.floor(inside), rng.integers(-_SMALL, _SMALL, count))
+    steps = rng.integers(-1, 2, count)
+    with np.errstate(all="ignore"):
+        ties = step_codes(encode((whole + 0.5) * scale, dtype), steps, dtype)
+        within = encode(np.where(rng.integers(0, 2, count) == 0, inside, whole) * scale, dtype)
+    kind = groups.position % KINDS
+    chosen = np.select(
+        [kind == 0, kind == 1, kind == 2],
+        [_in_turn(dtype, groups, rng), ties, _halfway(within, steps, dtype, rng)],
+        _some(dtype, count, rng),
+    )
+    return chosen.astype(np.uint32)
+
+
+def _halfway(codes: Codes, steps: Indices, dtype: DType, rng: np.random.Generator) -> Codes:
+    """Return codes, half of them moved to the middle of two values of a narrower format, or one unit beside it."""
+    if dtype.is_integer or dtype.mantissa_bits < KINDS:
+        return codes
+    width = rng.integers(1, dtype.mantissa_bits, codes.size)
+    middle = (codes.astype(np.int64) >> width << width) | (1 << (width - 1))
+    moved = step_codes(middle.astype(np.uint32), steps, dtype)
+    return np.where(rng.integers(0, 2, codes.size) == 0, codes, moved).astype(np.uint32)
+
+
+def _factors(dtype: DType, groups: _Groups, codes: Codes, zero_points: Values, rng: np.random.Generator) -> Codes:
+    """Return x: the code that the group's scale was fitted to, edges, differences to the zero point (edges, or small), random codes."""
+    count = groups.of.size
+    edges = decode(edge_codes(dtype), dtype)
+    far = edges[rng.integers(0, len(edges), count)]
+    difference = np.where(rng.integers(0, 2, count) == 0, far, rng.integers(-_SMALL, _SMALL, count))
+    kind = groups.position % KINDS
+    chosen = np.select(
+        [kind == 0, kind == 1, kind == 2],
+        [codes[groups.of], _in_turn(dtype, groups, rng), encode(zero_points[groups.of] + difference, dtype)],
+        _some(dtype, count, rng),
+    )
+    return chosen.astype(np.uint32)

@@ -1,0 +1,66 @@
+"""The shapes that a kernel is checked on: small and large, every rank, a ragged last block, an incomplete last word."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from qgen.kernel import Kernel
+from qgen.shapes import Blocked, Granularity, PerTensor, scale_shape
+
+_RANKS: Final = 4
+_MANY_WORKGROUPS: Final = 3
+_LONGEST_BLOCKED_AXIS: Final = 2049
+_ODD: Final = {1: (193,), 2: (5, 13), 3: (5, 7, 11), 4: (3, 3, 3, 19)}
+"""By rank, a shape with one element more than a multiple of 64, which every number of lanes divides."""
+
+
+def check_shapes(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes to check `kernel` on: its own where it is baked, else four.
+
+    Ranks go from the least that the granularity's axis allows, 1 at best, to at least 4. One shape has one element more than a multiple of
+    the lanes, one takes over two workgroups, and the blocked axis ends in a part of a block.
+    """
+    if kernel.request.shape is not None:
+        return (kernel.request.shape,)
+    granularity = kernel.request.granularity
+    least = least_rank(granularity)
+    small, odd, wide, deep = (max(least, rank) for rank in range(1, _RANKS + 1))
+    lanes_and_one = _ODD[odd] if odd in _ODD else (*(1,) * (odd - _RANKS), *_ODD[_RANKS])
+    return (
+        _ragged(granularity, small, 3),
+        lanes_and_one,
+        _widened(kernel, _ragged(granularity, wide, 7)),
+        _ragged(granularity, deep, 2),
+    )
+
+
+def least_rank(granularity: Granularity) -> int:
+    """Return the least rank that has the granularity's axis; 1 where it has none."""
+    if isinstance(granularity, PerTensor):
+        return 1
+    return granularity.axis + 1 if granularity.axis >= 0 else -granularity.axis
+
+
+def _ragged(granularity: Granularity, rank: int, dim: int) -> tuple[int, ...]:
+    """Return a shape of `rank`, its dimensions `dim`, `dim` + 1, …; the blocked axis has two blocks and one element."""
+    dims = [dim + index % _RANKS for index in range(rank)]
+    if isinstance(granularity, Blocked):
+        dims[granularity.axis] = min(2 * granularity.block_size + 1, _LONGEST_BLOCKED_AXIS)
+    return tuple(dims)
+
+
+def _widened(kernel: Kernel, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return `shape` with one dimension grown until it takes at least three workgroups; a blocked axis is left as it is where it can be."""
+    granularity = kernel.request.granularity
+    at = (granularity.axis + 1) % len(shape) if isinstance(granularity, Blocked) else 0
+    dims = list(shape)
+    while _workgroups(kernel, tuple(dims)) < _MANY_WORKGROUPS:
+        dims[at] = 2 * dims[at] + 1
+    return tuple(dims)
+
+
+def _workgroups(kernel: Kernel, shape: tuple[int, ...]) -> int:
+    shared = scale_shape(kernel.request.granularity, shape)
+    plan = kernel.plan(dict.fromkeys(kernel.inputs[1:], shared) | {kernel.inputs[0]: shape})
+    return max(math.prod(step.dispatch) for step in plan.passes)

@@ -1,0 +1,157 @@
+"""The whole matrix on one device, in shards, with a file of what is done so that it can be gone on with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from qgen.check.compare import CheckResult, CounterExample, check_kernel
+from qgen.check.matrix import kernel_variants, matrix_requests
+from qgen.errors import InternalError, QgenError
+from qgen.evaluate import EvaluationError
+from qgen.kernel import Kernel, compile_request
+
+Progress = Callable[[int, int], None]
+"""Called with the number of kernels done and that of all, of the shard."""
+
+_SHARD: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+_SEEDS: Final = 21
+_STEP: Final = 5
+"""Seeds from one kernel of the matrix to the next, and from one text of it to the next: no two have one, and kinds of scales alternate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part `index` (from 1) of `count` parts of the matrix: every `count`-th kernel."""
+
+    index: int = 1
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One text: its result, or why there is none (`trap`: it was refused, wrote where it may not, or trapped in the evaluator)."""
+
+    kernel: str
+    device: str
+    result: CheckResult | None
+    trap: str | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran and every bit is right."""
+        return self.result is not None and self.result.ok
+
+    def __str__(self) -> str:
+        """Return the outcome in a line, or the trap's own lines."""
+        return str(self.result) if self.trap is None else f"{self.kernel} on {self.device}: {self.trap}"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a sweep came to. `kernels` are those of the matrix, each of which has several texts; `resumed` texts were done before."""
+
+    device: str
+    kernels: int
+    texts: int
+    resumed: int
+    elements: int
+    failures: tuple[Outcome, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every bit of every text is right."""
+        return not self.failures
+
+
+def parse_shard(text: str) -> Shard:
+    """Return the shard that `I/N` names. Raises `QgenError` QG850."""
+    match = _SHARD.fullmatch(text.strip())
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise QgenError("QG850", f"`{text}` names no part of the matrix", hint="write `2/3` for the second of three", place="the shard")
+    return Shard(int(match[1]), int(match[2]))
+
+
+def sweep(device: str, shard: Shard | None = None, resume: Path | None = None, progress: Progress | None = None) -> Summary:
+    """Check every kernel of the matrix, or those of `shard`, on `device`: the text for every shape, and three baked ones.
+
+    `resume` is a file of JSON lines, one for each text that is done; it is made where it is not there, and what it has for this very text
+    on this device is not run again. Raises `QgenError` QG851 where it is no such file, QG852 where it cannot be written, and as
+    `open_device` does.
+    """
+    shard = Shard() if shard is None else shard
+    numbered = list(enumerate(matrix_requests()))[shard.index - 1 :: shard.count]
+    log = None if resume is None else _Log(resume)
+    outcomes: list[Outcome] = []
+    resumed = 0
+    for done, (number, request) in enumerate(numbered):
+        for step, variant in enumerate(kernel_variants(request, number)):
+            kernel = compile_request(variant)
+            known = None if log is None else log.outcomes.get((kernel.name, device))
+            resumed += known is not None
+            outcome = known or _check(kernel, device, _SEEDS * number + _STEP * step)
+            outcomes.append(outcome)
+            if log is not None and known is None:
+                log.add(outcome)
+        if progress is not None:
+            progress(done + 1, len(numbered))
+    elements = sum(outcome.result.elements for outcome in outcomes if outcome.result)
+    return Summary(device, len(numbered), len(outcomes), resumed, elements, tuple(outcome for outcome in outcomes if not outcome.ok))
+
+
+def _check(kernel: Kernel, device: str, seed: int) -> Outcome:
+    try:
+        return Outcome(kernel.name, device, check_kernel(kernel, device, seed=seed), None)
+    except (InternalError, EvaluationError) as error:
+        return Outcome(kernel.name, device, None, str(error))
+
+
+class _Log:
+    """The file of what is done: a line is one `Outcome`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.outcomes: dict[tuple[str, str], Outcome] = {}
+        text = self._read()
+        # A run that was killed leaves a part of a line at the end, of a text that is not done.
+        whole, _, part = text.rpartition("\n")
+        if part:
+            self._write(f"{whole}\n" if whole else "", "w")
+        for number, line in enumerate(whole.splitlines(), 1):
+            outcome = self._parse(line, number)
+            self.outcomes[outcome.kernel, outcome.device] = outcome
+
+    def add(self, outcome: Outcome) -> None:
+        self._write(json.dumps(asdict(outcome)) + "\n", "a")
+
+    def _read(self) -> str:
+        try:
+            return self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise QgenError("QG851", f"cannot read {self._path}: {error}", hint="name a file that a sweep wrote, or a new one") from error
+
+    def _write(self, text: str, mode: str) -> None:
+        try:
+            with self._path.open(mode, encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise QgenError("QG852", f"cannot write {self._path}: {error.strerror}", hint="name a file that can be written") from error
+
+    def _parse(self, line: str, number: int) -> Outcome:
+        try:
+            fields: dict[str, Any] = json.loads(line)
+            result = fields["result"]
+            if result is not None:
+                first = result["first"]
+                example = None if first is None else CounterExample(**first | {"shape": tuple(first["shape"])})
+                result = CheckResult(**result | {"first": example})
+            return Outcome(**fields | {"result": result})
+        except (ValueError, TypeError, KeyError) as error:
+            message = f"line {number} of {self._path} is not the outcome of a check"
+            raise QgenError(
+                "QG851", message, hint="name a file that a sweep wrote, or a new one", place=f"{self._path}:{number}"
+            ) from error
