@@ -16,6 +16,18 @@ _T = TypeVar("_T")
 _READABLE = {
     "NAME": "a name",
     "NUMBER": "a number",
+    "FLOAT": "a number with a point",
+    "TRUTH": "`true` or `false`",
+    "OVERFLOW": "`saturating` or `wrapping`",
+    "PER_GROUP": "`per group`",
+    "OR": "`||`",
+    "AND": "`&&`",
+    "COMPARE": "a comparison",
+    "BITWISE": "`&`, `|` or `^`",
+    "SHIFT": "`<<` or `>>`",
+    "SUM": "`+` or `-`",
+    "PRODUCT": "`*`, `/` or `%`",
+    "NOT": "`!` or `~`",
     "SEMICOLON": "`;`",
     "LBRACE": "`{`",
     "RBRACE": "`}`",
@@ -24,6 +36,9 @@ _READABLE = {
     "COLON": "`:`",
     "EQUAL": "`=`",
     "COMMA": "`,`",
+    "DOT": "`.`",
+    "LESSTHAN": "`<`",
+    "MORETHAN": "`>`",
 }
 
 
