@@ -1,0 +1,89 @@
+"""The options that describe a kernel, shared by `emit` and `show`, and the words of their values."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from qgen.compiler import Request
+
+SIGNED_OPTIONS: Final = frozenset({"--blocked", "--per-axis", "--shape", "--group", "--opset"})
+"""Options whose value may start with a minus."""
+
+PLAIN: Final = (
+    "x",
+    "scale",
+    "y",
+    "zero_point",
+    "shape",
+    "opset",
+    "precision",
+    "domain",
+    "numerics",
+    "target",
+    "name",
+    "entry_point",
+    "group",
+)
+"""The options that `make_request` takes under their own names."""
+
+
+def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the operator and the options that describe one kernel; each is None where it is not given."""
+    parser.add_argument("op", metavar="OP", nargs="?", help="QuantizeLinear or DequantizeLinear")
+    group = parser.add_argument_group("the operator")
+    group.add_argument("--x", metavar="T", help="dtype of x (`qgen list dtypes`)")
+    group.add_argument("--scale", metavar="T", help="dtype of the scale (default: that of x, or of y for DequantizeLinear)")
+    group.add_argument("--y", metavar="T", help="dtype of y (default: uint8, or the scale's for DequantizeLinear)")
+    group.add_argument("--zero-point", action="store_true", default=None, help="there is a zero point")
+    granularity = group.add_mutually_exclusive_group()
+    granularity.add_argument("--per-axis", metavar="A", type=int, help="one scale for each index along axis A")
+    granularity.add_argument("--blocked", metavar="A:B", type=parse_blocked, help="one scale for each B elements along axis A, as -1:32")
+    group.add_argument(
+        "--shape", metavar="DIMS", type=parse_shape, help="bake this shape of x, as 2,3,4 (scalar: rank 0); default: uniforms"
+    )
+    group.add_argument("--opset", metavar="N", type=int, help="the opset that the model imports (default: the newest known)")
+    group.add_argument("--domain", metavar="D", help="ai.onnx (default) or com.microsoft")
+    group.add_argument("--precision", metavar="T", help="the type QuantizeLinear divides in")
+    group.add_argument("--no-saturate", action="store_true", default=None, help="do not saturate (float8 outputs alone)")
+    group = parser.add_argument_group("the kernel")
+    group.add_argument("--numerics", metavar="M", help="strict (default)")
+    group.add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
+    group.add_argument("--name", metavar="N", help="the kernel's name (default: readable parts and a hash of the text)")
+    group.add_argument("--entry-point", metavar="N", help="the entry point's name (default: main)")
+    group.add_argument("--group", metavar="N", type=int, help="the bind group (default: 0)")
+
+
+def read_request(arguments: argparse.Namespace) -> Request:
+    """Return the request that the options mean; a missing operator or x is a usage error, anything illegal a `QgenError`."""
+    from qgen.compiler import make_request  # start-up time
+    from qgen.shapes import blocked, per_axis  # start-up time
+
+    if arguments.op is None or arguments.x is None:
+        arguments.parser.error("the operator and --x are needed")
+    words: dict[str, Any] = {name: getattr(arguments, name) for name in PLAIN if getattr(arguments, name) is not None}
+    if arguments.per_axis is not None:
+        words["granularity"] = per_axis(arguments.per_axis)
+    if arguments.blocked is not None:
+        words["granularity"] = blocked(*arguments.blocked)
+    return make_request(arguments.op, saturate=not arguments.no_saturate, **words)
+
+
+def parse_blocked(text: str) -> tuple[int, int]:
+    """Return the axis and the block size of `A:B`."""
+    axis, _, size = text.partition(":")
+    try:
+        return int(axis), int(size)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"`{text}` is not AXIS:SIZE, as -1:32") from None
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """Return the dimensions of `2,3,4`; of `scalar`, or of nothing, there are none."""
+    if text.strip() in {"", "scalar"}:
+        return ()
+    try:
+        return tuple(int(dim) for dim in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a shape, as 2,3,4, or scalar") from None

@@ -1,0 +1,85 @@
+"""`qgen emit`: one kernel as WGSL and sidecar, or with `--all` every kernel there is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Final
+
+from qgen.cli.arguments import add_kernel_arguments, read_request
+from qgen.cli.terminal import warn
+
+if TYPE_CHECKING:
+    from qgen.compiler import Request
+
+SUMMARY: Final = "compile one kernel, or every one there is"
+USAGE: Final = "qgen emit OP --x T [--scale T] [--y T] [options] [-o DIR]\n       qgen emit --all [--jobs N] -o DIR"
+DESCRIPTION: Final = """\
+Compiles one operator signature into DIR/NAME.wgsl and DIR/NAME.json, the sidecar that says how a host binds
+and dispatches it, and prints both paths. With a shape all sizes are baked into the text; without one they are
+uniforms, and one text serves every shape. --all compiles every distinct kernel, with an index of them.
+"""
+EPILOG: Final = """\
+examples:
+  qgen emit QuantizeLinear --x float32 --y uint4 --zero-point --blocked -1:32 --shape 64,100 -o shaders
+  qgen emit DequantizeLinear --x int8 --scale float16 --per-axis 0 -o -
+"""
+
+_SHARED: Final = frozenset({"numerics", "target", "entry_point", "group"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_kernel_arguments(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="every distinct kernel, shapes in uniforms, axis 1 or blocks of 32 along the last axis"
+    )
+    parser.add_argument("--jobs", metavar="N", type=int, help="processes for --all (default: 1)")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Emit the kernel, or all of them."""
+    if arguments.all:
+        return _run_all(arguments)
+    if arguments.jobs is not None:
+        arguments.parser.error("--jobs goes with --all")
+    from qgen.kernel import compile_request  # start-up time
+
+    request = read_request(arguments)
+    warn_of_request(request, arguments.color)
+    kernel = compile_request(request)
+    if arguments.output == "-":
+        sys.stdout.write(kernel.wgsl)
+        return 0
+    for path in kernel.save(arguments.output or "."):
+        if not arguments.quiet:
+            print(path)
+    return 0
+
+
+def warn_of_request(request: Request, color: str) -> None:
+    """Print what a user should hear about a request that is accepted although the operator's text does not have it."""
+    from qgen.signatures import signature_warnings  # start-up time
+
+    for text in signature_warnings(request.signature, request.granularity.kind):
+        warn(text, color)
+
+
+def _run_all(arguments: argparse.Namespace) -> int:
+    from qgen.cli.arguments import PLAIN  # start-up time
+    from qgen.cli.matrix import emit_matrix  # start-up time
+
+    given = [name for name in (*PLAIN, "op", "per_axis", "blocked", "no_saturate") if getattr(arguments, name) is not None]
+    refused = [name for name in given if name not in _SHARED]
+    if refused:
+        word = "OP" if refused[0] == "op" else f"--{refused[0].replace('_', '-')}"
+        arguments.parser.error(f"--all emits every kernel, so {word} has no meaning")
+    if arguments.output in {None, "-"}:
+        arguments.parser.error("--all needs a folder: -o DIR")
+    jobs = 1 if arguments.jobs is None else arguments.jobs
+    if jobs < 1:
+        arguments.parser.error("--jobs is at least 1")
+    return emit_matrix(arguments.output, {name: getattr(arguments, name) for name in given}, jobs, is_quiet=arguments.quiet)

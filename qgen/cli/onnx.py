@@ -1,0 +1,38 @@
+"""`qgen onnx`: a kernel for every QuantizeLinear and DequantizeLinear node of a model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+SUMMARY: Final = "compile every QuantizeLinear and DequantizeLinear node of a model"
+USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--dry-run]"
+DESCRIPTION: Final = """\
+Compiles a kernel for each QuantizeLinear and DequantizeLinear node of an ONNX model, of ai.onnx and
+com.microsoft, in the main graph, in subgraphs and in functions; equal kernels once. DIR/index.json maps each
+node to its kernel, with the reason for each node that was left out.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("model", metavar="MODEL.onnx", help="the model's file")
+    parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write to")
+    parser.add_argument(
+        "--shapes", choices=("baked", "uniform"), default="baked", help="bake the shapes that inference knows (default), or none"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="write nothing, and print what would be emitted")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Emit the model's kernels."""
+    if arguments.output is None and not arguments.dry_run:
+        arguments.parser.error("a folder is needed: -o DIR (or --dry-run)")
+    from qgen.importer import load_bundle  # start-up time
+
+    bundle = load_bundle(arguments.model, shapes=arguments.shapes)
+    if not arguments.dry_run:
+        bundle.save(arguments.output)
+    if not arguments.quiet:
+        print(bundle)
+    return 0

@@ -1,0 +1,87 @@
+"""Kernels back from their files: the sidecar, the text beside it, and the same kernel compiled again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from qgen.cli.files import read_text
+from qgen.compiler import request_of_sidecar
+from qgen.errors import QgenError, UnavailableError
+from qgen.kernel import CPU, Kernel, compile_request
+from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKernel:
+    """A kernel from disk. `kernel` has the file's text and sidecar, and the programs of the same request compiled here."""
+
+    path: Path
+    kernel: Kernel
+    is_current: bool
+    """Whether this qgen compiles the very text of the file."""
+
+    def resolve_device(self, device: str) -> str:
+        """Return `device`, `auto` made definite: a text that this qgen does not compile runs on an adapter only.
+
+        Raises `QgenError` QG904 for the CPU, whose evaluator runs what is compiled here and not the file's text; `UnavailableError` where
+        there is no such adapter.
+        """
+        if self.is_current:
+            return device
+        if device == "auto":
+            from qgen.runtime import open_device  # an adapter takes seconds to open
+
+            try:
+                open_device("gpu")
+            except UnavailableError:
+                device = CPU
+        if device == CPU:
+            message = f"the text of {self.path} is not what this qgen compiles from its sidecar, and the CPU runs nothing else"
+            raise QgenError("QG904", message, hint="emit it anew with `qgen emit`, or run it on an adapter with --device gpu")
+        return "gpu" if device == "auto" else device
+
+
+def load_kernel(path: Path) -> StoredKernel:
+    """Return the kernel of the sidecar at `path`.
+
+    Raises `QgenError`: QG902 for a file that cannot be read, QG903 for one that is no sidecar, QG904 where the text is not the sidecar's,
+    QG106 and what `make_request` raises where the sidecar asks for what there is not.
+    """
+    sidecar = read_sidecar(path)
+    try:
+        entry = sidecar["passes"][0]["wgsl"]
+        file, digest = str(entry["file"]), entry["sha256"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise _no_sidecar(path, "it names no text") from error
+    if Path(file).name != file:
+        raise _no_sidecar(path, f"its text `{file}` is not beside it")
+    wgsl = read_text(path.parent / file)
+    if hashlib.sha256(wgsl.encode()).hexdigest() != digest:
+        message = f"the text {file} is not the one that the sidecar describes: its SHA-256 differs"
+        raise QgenError("QG904", message, hint="emit both anew with `qgen emit`", place=str(path))
+    try:
+        compiled = compile_request(request_of_sidecar(sidecar)).compiled
+    except QgenError as error:
+        raise QgenError(error.code, error.message, hint=error.hint, place=str(path)) from error
+    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, sidecar=sidecar)), compiled.wgsl == wgsl)
+
+
+def read_sidecar(path: Path) -> dict[str, Any]:
+    """Return the sidecar at `path`. Raises `QgenError` QG902 and QG903."""
+    try:
+        sidecar = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise _no_sidecar(path, f"it is not JSON: {error}") from error
+    if not isinstance(sidecar, dict) or sidecar.get("format") != FORMAT:
+        raise _no_sidecar(path, f"its `format` is not `{FORMAT}`")
+    if sidecar.get("format_version") != FORMAT_VERSION:
+        raise _no_sidecar(path, f"its `format_version` is not {FORMAT_VERSION}")
+    return sidecar
+
+
+def _no_sidecar(path: Path, reason: str) -> QgenError:
+    return QgenError("QG903", f"this is no sidecar of a kernel: {reason}", hint="name the .json that `qgen emit` wrote", place=str(path))
