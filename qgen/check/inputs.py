@@ -26,6 +26,8 @@ KINDS: Final = 4
 """Kinds of elements, and kinds of scales."""
 _ORDINARY, _FITTED, _EDGE = 0, 1, 2
 _SMALL: Final = 16
+_STRIDE: Final = 7
+"""By how many edges of x one scale and the next begin apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,12 @@ def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int) -> dict[str, 
     zero_points = _zero_points(quantized, groups.count, seed, rng) if has_zero_point else np.zeros(groups.count, np.uint32)
     if signature.is_quantize:
         scales = _scales_to_divide(signature, groups.count, seed, rng)
-        x = _dividends(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), rng)
+        x = _dividends(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), seed)
     else:
         codes = _some(quantized, groups.count, rng)
         factors = decode(codes, quantized) - decode(zero_points, quantized)
         scales = _scales_to_multiply(signature.scale, signature.y, factors, seed, rng)
-        x = _factors(quantized, groups, codes, decode(zero_points, quantized), rng)
+        x = _factors(signature, groups, codes, decode(zero_points, quantized), seed)
     arrays = [from_codes(x, signature.x, shape), from_codes(scales, signature.scale, shared)]
     if has_zero_point:
         arrays.append(from_codes(zero_points, quantized, shared))
@@ -132,21 +134,26 @@ def _scales_to_multiply(dtype: DType, y: DType, factors: Values, seed: int, rng:
     return _scales(dtype, seed, signs * 2.0 ** rng.uniform(-12, 4, count), fitted, rng)
 
 
-def _in_turn(dtype: DType, groups: _Groups, rng: np.random.Generator) -> Codes:
-    """Return for every fourth element of a group the next edge, from a random one on."""
-    edges = edge_codes(dtype)
-    start = rng.integers(0, len(edges), groups.count)
+def _in_turn(dtype: DType, scale: DType, groups: _Groups, seed: int) -> Codes:
+    """Return for every fourth element of a group the next edge, from where the last group with the same edge as scale has stopped."""
+    edges, period = edge_codes(dtype), KINDS * len(edge_codes(scale))
+    each = (int(groups.position.max(initial=0)) + KINDS) // KINDS
+    number = np.arange(groups.count, dtype=np.int64) + seed
+    start = number // period * each + number % period * _STRIDE
     chosen: Codes = edges[(start[groups.of] + groups.position // KINDS) % len(edges)]
     return chosen
 
 
-def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_points: Values, rng: np.random.Generator) -> Codes:
+def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_points: Values, seed: int) -> Codes:
     """Return x: edges, random codes, quotients within one unit of k + 1/2, quotients anywhere in the output's range."""
     dtype, quantized, count = signature.x, signature.y, groups.of.size
+    rng = np.random.default_rng([seed, count])
     ends = decode(encode(np.array([-np.inf, np.inf]), quantized), quantized)
     scale, zero_point = scales[groups.of], zero_points[groups.of]
     inside = rng.uniform(ends[0] - 3, ends[1] + 3, count) - zero_point
-    whole = np.where(rng.integers(0, 2, count) == 0, np.floor(inside), rng.integers(-_SMALL, _SMALL, count))
+    at_end = ends[rng.integers(0, 2, count)] + rng.integers(-3, 3, count) - zero_point
+    where = rng.integers(0, 3, count)
+    whole = np.select([where == 0, where == 1], [np.floor(inside), at_end], rng.integers(-_SMALL, _SMALL, count).astype(np.float64))
     steps = rng.integers(-1, 2, count)
     with np.errstate(all="ignore"):
         ties = step_codes(encode((whole + 0.5) * scale, dtype), steps, dtype)
@@ -154,7 +161,7 @@ def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_point
     kind = groups.position % KINDS
     chosen = np.select(
         [kind == 0, kind == 1, kind == 2],
-        [_in_turn(dtype, groups, rng), ties, _halfway(within, steps, dtype, rng)],
+        [_in_turn(dtype, signature.scale, groups, seed), ties, _halfway(within, steps, dtype, rng)],
         _some(dtype, count, rng),
     )
     return chosen.astype(np.uint32)
@@ -170,16 +177,17 @@ def _halfway(codes: Codes, steps: Indices, dtype: DType, rng: np.random.Generato
     return np.where(rng.integers(0, 2, codes.size) == 0, codes, moved).astype(np.uint32)
 
 
-def _factors(dtype: DType, groups: _Groups, codes: Codes, zero_points: Values, rng: np.random.Generator) -> Codes:
+def _factors(signature: Signature, groups: _Groups, codes: Codes, zero_points: Values, seed: int) -> Codes:
     """Return x: the code that the group's scale was fitted to, edges, differences to the zero point (edges, or small), random codes."""
-    count = groups.of.size
+    dtype, count = signature.x, groups.of.size
+    rng = np.random.default_rng([seed, count])
     edges = decode(edge_codes(dtype), dtype)
     far = edges[rng.integers(0, len(edges), count)]
     difference = np.where(rng.integers(0, 2, count) == 0, far, rng.integers(-_SMALL, _SMALL, count))
     kind = groups.position % KINDS
     chosen = np.select(
         [kind == 0, kind == 1, kind == 2],
-        [codes[groups.of], _in_turn(dtype, groups, rng), encode(zero_points[groups.of] + difference, dtype)],
+        [codes[groups.of], _in_turn(dtype, signature.scale, groups, seed), encode(zero_points[groups.of] + difference, dtype)],
         _some(dtype, count, rng),
     )
     return chosen.astype(np.uint32)

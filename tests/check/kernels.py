@@ -1,0 +1,38 @@
+"""Kernels for the tests of the check, a right one by few words and a wrong one made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import qgen
+from qgen.ir import nodes as ir
+from qgen.ir.rewrite import map_body, map_expr
+from qgen.kernel import Kernel
+from qgen.shapes import Granularity
+
+QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
+
+
+def quantize(
+    y: str = "uint8", granularity: Granularity | None = None, *, x: str = "float32", zero_point: bool = True, precision: str | None = None
+) -> Kernel:
+    return qgen.compile(QUANTIZE, x=x, y=y, zero_point=zero_point, granularity=granularity, precision=precision)
+
+
+def dequantize(x: str = "uint8", granularity: Granularity | None = None, *, scale: str = "float32", zero_point: bool = True) -> Kernel:
+    return qgen.compile(DEQUANTIZE, x=x, scale=scale, zero_point=zero_point, granularity=granularity)
+
+
+def with_changed(kernel: Kernel, change: Callable[[ir.Expr], ir.Expr], *, in_entry_point: bool = False) -> Kernel:
+    """Return the kernel with each expression of its LEGAL program changed: in the functions, or in the entry point; the text stays."""
+
+    def walk(expr: ir.Expr) -> ir.Expr:
+        return map_expr(expr, change)
+
+    legal = kernel.compiled.legal
+    if in_entry_point:
+        legal = replace(legal, kernels=tuple(replace(each, body=map_body(each.body, walk)) for each in legal.kernels))
+    else:
+        legal = replace(legal, functions=tuple(replace(each, body=map_body(each.body, walk)) for each in legal.functions))
+    return Kernel(replace(kernel.compiled, legal=legal))

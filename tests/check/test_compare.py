@@ -1,0 +1,115 @@
+"""A check finds what is wrong, says where, and counts: kernels whose LEGAL program was changed, words that were, and stacks."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qgen.arrays import numpy_dtype, pack_words
+from qgen.check import CheckResult, CounterExample, check_kernel, make_inputs
+from qgen.check.compare import find_mismatches
+from qgen.dtypes import DTYPES
+from qgen.errors import InternalError
+from qgen.ir import nodes as ir
+from qgen.kernel import Kernel
+from qgen.shapes import blocked, per_axis
+from tests.check.kernels import dequantize, quantize, with_changed
+from tests.runtime.stacks import LAVAPIPE, STACKS
+
+SHAPES = [(3,), (5, 13), (2, 3, 5)]
+
+
+def ties_to_odd(expr: ir.Expr) -> ir.Expr:
+    """Change `(kept & 1) == 1`, by which `round_shift` rounds half to even."""
+    match expr:
+        case ir.Binary("==", ir.Binary("&"), ir.Literal(1, literal_type), result):
+            return ir.Binary("==", expr.lhs, ir.Literal(0, literal_type), result)
+        case _:
+            return expr
+
+
+@pytest.mark.parametrize("device", ["cpu", *STACKS])
+@pytest.mark.parametrize("kernel", [quantize("uint4", blocked(-1, 3)), dequantize("int16", per_axis(-1), scale="float16")])
+def test_a_right_kernel_is_found_right(device: str, kernel: Kernel) -> None:
+    assert check_kernel(kernel, device, SHAPES, seed=1) == CheckResult(kernel.name, device, 3 + 65 + 30, 0, None)
+
+
+def test_without_shapes_all_that_a_kernel_is_checked_on_are_taken() -> None:
+    result = check_kernel(quantize(), "cpu")
+    assert result.ok
+    assert result.elements == 3 + 65 + 15 * 8 * 9 + 2 * 3 * 4 * 5
+
+
+def test_a_wrong_rounding_is_found_with_the_first_element_that_shows_it() -> None:
+    kernel = with_changed(quantize(zero_point=False), ties_to_odd)
+    result = check_kernel(kernel, "cpu", [(4000,)], seed=4)
+    assert not result.ok
+    assert 100 < result.mismatches < 2000
+    first = result.first
+    assert first is not None
+    assert abs(first.got - first.want) == 1
+    x, scale = (np.array([first.inputs[name]], np.uint32).view(np.float32)[0] for name in ("x", "y_scale"))
+    assert x / scale % 1 == 0.5
+    assert str(result) == f"{kernel.name} on cpu: {4000 - result.mismatches} of 4000 elements are right; {first}"
+    assert str(first) == (
+        f"shape [4000], seed 4, element {first.index}: x {first.inputs['x']:#x}, y_scale {first.inputs['y_scale']:#x} "
+        f"gives {first.got:#x} instead of {first.want:#x}"
+    )
+
+
+def test_the_counter_example_has_the_scale_and_the_zero_point_of_its_group() -> None:
+    kernel = with_changed(quantize("int8", blocked(1, 2)), ties_to_odd)
+    shape = (3, 5, 7)
+    result = check_kernel(kernel, "cpu", [shape], seed=0)
+    first = result.first
+    assert first is not None
+    outer, axis, inner = np.unravel_index(first.index, shape)
+    inputs = make_inputs(kernel, shape, 0)
+    assert first.inputs == {
+        "x": int(inputs["x"].view(np.uint32)[outer, axis, inner]),
+        "y_scale": int(inputs["y_scale"].view(np.uint32)[outer, axis // 2, inner]),
+        "y_zero_point": int(inputs["y_zero_point"].view(np.uint8)[outer, axis // 2, inner]),
+    }
+    assert first.want == int(kernel.reference(inputs)["y"].view(np.uint8)[outer, axis, inner])
+
+
+@pytest.mark.parametrize(("name", "count"), [("uint4", 9), ("int2", 17), ("uint8", 5), ("float16", 1), ("float6e2m3", 5)])
+def test_padding_that_is_not_zero_is_a_mismatch(name: str, count: int) -> None:
+    dtype = DTYPES[name]
+    want = np.zeros(count, np.int64).astype(numpy_dtype(dtype))
+    words = pack_words(want, dtype)
+    assert find_mismatches(words, want, dtype).tolist() == []
+    words[-1] |= np.uint32(1 << 31)
+    assert find_mismatches(words, want, dtype).tolist() == [count]
+    words[0] |= np.uint32(1)
+    assert find_mismatches(words, want, dtype).tolist() == [0, count]
+
+
+def test_a_padding_that_is_not_zero_is_described() -> None:
+    example = CounterExample((3,), 2, 3, {}, 0xFF, 0)
+    assert str(example) == "shape [3], seed 2, the padding of the last word gives 0xff instead of 0x0"
+
+
+def test_buffers_lie_between_canaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    class Stub:
+        def run(self, *_: object, canaries: bool) -> dict[str, bytes]:
+            seen.append(canaries)
+            return {"y": bytes(4)}
+
+    monkeypatch.setitem(check_kernel.__globals__, "open_device", lambda _: Stub())
+    check_kernel(quantize(), "any", [(3,)])
+    assert seen == [True]
+
+
+def test_a_text_that_the_stack_refuses_is_an_error() -> None:
+    kernel = quantize()
+    wrong = kernel.wgsl.replace("fn main", "fun main")
+    step = kernel.sidecar["passes"][0] | {"wgsl": {"file": "wrong.wgsl", "sha256": hashlib.sha256(wrong.encode()).hexdigest()}}
+    sidecar = kernel.sidecar | {"passes": [step]}
+    with pytest.raises(InternalError, match="refuses the kernel"):
+        check_kernel(Kernel(replace(kernel.compiled, wgsl=wrong, sidecar=sidecar)), LAVAPIPE, SHAPES)
