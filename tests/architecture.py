@@ -52,6 +52,7 @@ DOORS: Final[dict[str, frozenset[str]]] = {
     "wgpu": frozenset({"runtime", "validate"}),
     "wgpudawn": frozenset({"runtime", "validate"}),
     "onnx": frozenset({"importer"}),
+    "google": frozenset({"importer"}),  # protobuf, whose errors onnx raises
     "numpy": _COMPUTING,
     "ml_dtypes": _COMPUTING,
 }

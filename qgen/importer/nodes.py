@@ -1,0 +1,205 @@
+"""One node to the request for its kernel, or to the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from onnx import AttributeProto, NodeProto, TensorProto
+
+from qgen.compiler import Request, make_request
+from qgen.dtypes import BY_ONNX, DTYPES, DType
+from qgen.errors import QgenError
+from qgen.importer.bundle import Dims, Source
+from qgen.importer.functions import normal_domain
+from qgen.importer.granularity import find_granularity
+from qgen.importer.scopes import UNKNOWN, Value
+from qgen.importer.tensors import has_data
+from qgen.importer.text import printable
+from qgen.importer.walk import Site
+from qgen.signatures import Row, find_rows, signature_warnings
+from qgen.signatures.tables import ATTRIBUTE_DEFAULTS, DEQUANTIZE, MICROSOFT, QUANTIZE
+
+_INT32: Final = DTYPES["int32"]
+_UINT8: Final = DTYPES["uint8"]
+_EXPORTER: Final = "the exporter is at fault: `onnx.checker.check_model` says more"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user chose for all kernels of a model."""
+
+    shapes: str
+    target: str
+    numerics: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The operands of a node by the operator's names: x, scale, zero point where there is one, and y."""
+
+    names: Mapping[str, str]
+    values: Mapping[str, Value]
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """Where each comes from."""
+        return {operand: value.source for operand, value in self.values.items()}
+
+    @property
+    def shapes(self) -> dict[str, Dims]:
+        """What is known of each shape."""
+        return {operand: value.dims for operand, value in self.values.items()}
+
+
+def find_operands(site: Site) -> Operands:
+    """Return the operands of a node; those that it lacks are not there, and another operator than the two has none."""
+    node = site.node
+    if node.op_type not in {QUANTIZE, DEQUANTIZE}:
+        return Operands({}, {})
+    prefix = "y" if node.op_type == QUANTIZE else "x"
+    given = zip(("x", f"{prefix}_scale", f"{prefix}_zero_point"), node.input, strict=False)
+    names = {operand: name for operand, name in given if name} | ({"y": node.output[0]} if node.output and node.output[0] else {})
+    return Operands(names, {operand: site.scope.find(name) for operand, name in names.items()})
+
+
+def make_node_request(site: Site, operands: Operands, choices: Choices) -> tuple[Request, tuple[str, ...]]:
+    """Return the request for a node's kernel and what to tell the user about it; raises `QgenError`, the reason, where there is none."""
+    node, domain = site.node, normal_domain(site.node.domain)
+    row = _find_row(site, domain)
+    attributes = _read_attributes(node, row)
+    x, scale, zero_point = _inputs(node, operands)
+    y = operands.values.get("y", UNKNOWN)
+    x_dtype, scale_dtype, y_dtype = _dtypes(row, attributes, (x, scale, zero_point, y))
+    granularity, warnings = find_granularity(
+        x.dims, scale.dims, attributes["axis"], attributes["block_size"], None if zero_point is None else zero_point.dims
+    )
+    precision = _optional_dtype(attributes["precision"], "precision")
+    request = make_request(
+        node.op_type,
+        x=x_dtype,
+        scale=scale_dtype,
+        y=y_dtype,
+        zero_point=zero_point is not None,
+        granularity=granularity,
+        shape=_baked(x.dims) if choices.shapes == "baked" else None,
+        opset=site.opsets.get(domain, 1),
+        precision=precision,
+        saturate=bool(attributes["saturate"]),
+        domain=domain,
+        numerics=choices.numerics,
+        target=choices.target,
+    )
+    warnings += signature_warnings(request.signature, granularity.kind)
+    if row.op != QUANTIZE and x_dtype == _INT32 and zero_point is not None and _is_known_nonzero(zero_point):
+        warnings += ("the zero point of an int32 input should be 0 (ONNX); it is subtracted all the same, as ONNX Runtime does",)
+    return request, warnings
+
+
+def _find_row(site: Site, domain: str) -> Row:
+    op = site.node.op_type
+    rows = find_rows(domain, op)
+    if not rows:
+        if domain == MICROSOFT:
+            message = f"of com.microsoft's operators qgen compiles QuantizeLinear and DequantizeLinear, not {printable(op)}"
+        else:
+            message = f"qgen does not compile {printable(op)} of {printable(domain)}"
+        raise QgenError("QG420", message, hint="the runtime's own kernel remains")
+    if not site.is_called:
+        message = "the node is in a function that nothing calls, so its operands have no types"
+        raise QgenError("QG427", message, hint="remove the function, or call it")
+    if domain == MICROSOFT:
+        return rows[-1]
+    if domain not in site.opsets:
+        raise QgenError("QG426", f"the operators of {domain} are used but not imported", hint=_EXPORTER)
+    opset = site.opsets[domain]
+    return next((row for row in reversed(rows) if row.version <= opset), rows[0])
+
+
+def _read_attributes(node: NodeProto, row: Row) -> dict[str, int]:
+    """Return every attribute of the operator, with the default where it is not given; all of them are integers."""
+    values = dict(ATTRIBUTE_DEFAULTS)
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        name = printable(attribute.name)
+        if name not in row.attributes or name in seen:
+            message = (
+                f"the attribute `{name}` is given twice" if name in seen else f"{row.op} version {row.version} has no attribute `{name}`"
+            )
+            known = ", ".join(sorted(row.attributes)) or "none"
+            raise QgenError("QG424", message, hint=f"its attributes are: {known}")
+        # A writer by proto3 leaves a zero out, and one of the first version of the format the type.
+        if attribute.type != AttributeProto.INT and not (attribute.type == AttributeProto.UNDEFINED and attribute.HasField("i")):
+            raise QgenError("QG424", f"the attribute `{name}` is not an integer", hint=_EXPORTER)
+        values[name] = attribute.i
+        seen.add(name)
+    return values
+
+
+def _inputs(node: NodeProto, operands: Operands) -> tuple[Value, Value, Value | None]:
+    prefix = "y" if node.op_type == QUANTIZE else "x"
+    names = ("x", f"{prefix}_scale")
+    missing = [name for name in names if name not in operands.values]
+    if missing or len(node.input) > 3 or len(node.output) != 1 or "y" not in operands.names:
+        what = f"the input `{missing[0]}` is missing" if missing else f"it has {len(node.input)} inputs and {len(node.output)} outputs"
+        raise QgenError("QG425", f"{what}: {node.op_type} takes x, a scale and at most a zero point, and gives y", hint=_EXPORTER)
+    x, scale = (operands.values[name] for name in names)
+    return x, scale, operands.values.get(f"{prefix}_zero_point")
+
+
+def _dtypes(row: Row, attributes: Mapping[str, int], values: tuple[Value, Value, Value | None, Value]) -> tuple[DType, DType, DType]:
+    """Return the types of x, scale and y: as inferred, or as the operator ties one to another."""
+    x, scale, zero_point, y = values
+    zero_type = None if zero_point is None else _known_dtype(zero_point, "the zero point")
+    scale_type = _known_dtype(scale, "the scale")
+    x_type, y_type = _known_dtype(x, "x"), _known_dtype(y, "y")
+    output = _optional_dtype(attributes["output_dtype"], "output_dtype")
+    if row.is_quantize:
+        x_type = x_type or (scale_type if row.scale_is_x else None)
+        result = zero_type or output or (_UINT8 if zero_point is None else y_type)
+        _agree(zero_type, output, "the zero point", "`output_dtype`")
+    else:
+        x_type = x_type or zero_type
+        _agree(x_type, zero_type, "x", "the zero point")
+        result = output or scale_type
+    x_type, scale_type, result = _needed(x_type, "x"), _needed(scale_type, "the scale"), _needed(result, "y")
+    _agree(result, y_type, "what the node computes", "y as the model declares it")
+    return x_type, scale_type, result
+
+
+def _agree(first: DType | None, second: DType | None, first_name: str, second_name: str) -> None:
+    if first is not None and second is not None and first != second:
+        raise QgenError("QG428", f"{first_name} is {first.name}, but {second_name} is {second.name}", hint="make the two the same type")
+
+
+def _needed(dtype: DType | None, what: str) -> DType:
+    if dtype is None:
+        hint = "save the model with its inferred types: onnxruntime.tools.symbolic_shape_infer knows those of com.microsoft's operators"
+        raise QgenError("QG421", f"the type of {what} is not known: inference does not reach it", hint=hint)
+    return dtype
+
+
+def _known_dtype(value: Value, what: str) -> DType | None:
+    return _optional_dtype(value.elem_type, what)
+
+
+def _optional_dtype(number: int, what: str) -> DType | None:
+    """Return the dtype of a number of `TensorProto.DataType`, None for 0."""
+    if number and number not in BY_ONNX:
+        name = TensorProto.DataType.Name(number).lower() if number in TensorProto.DataType.values() else f"number {number}"
+        raise QgenError("QG422", f"{what} has the type {name}, which no quantized tensor has", hint=_EXPORTER)
+    return BY_ONNX.get(number)
+
+
+def _baked(dims: Dims) -> tuple[int, ...] | None:
+    """Return the shape where every dimension is known."""
+    if dims is None:
+        return None
+    known = tuple(dim for dim in dims if isinstance(dim, int))
+    return known if len(known) == len(dims) else None
+
+
+def _is_known_nonzero(value: Value) -> bool:
+    tensor = value.tensor
+    return tensor is not None and has_data(tensor) and (any(tensor.int32_data) or any(tensor.raw_data))
