@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from qgen.evaluate import SLAB, EvaluationError, evaluate_function, evaluate_kernel, evaluate_program
-from qgen.ir.nodes import Assign, For, If, Invocation, Let, Load, Return, Store, Uniform, Var
+from qgen.ir.nodes import Assign, Bitcast, For, If, Invocation, Let, Literal, Load, Return, Store, Uniform, Var
 from qgen.ir.program import Kernel, Operand, Program, Stage
-from tests.evaluate.build import U32, UINT8, X, function, load, name, op, program, run, store_x, u
+from tests.evaluate.build import F32, U32, UINT8, X, expression, function, load, name, op, program, run, store_x, u
 
 COUNT = 2 * SLAB + 77
 GUARD = If(op(X, ">=", Uniform("count")), (Return(None),))
@@ -86,3 +86,12 @@ def test_kernels_that_store_halves_of_an_output() -> None:
     assert evaluate_program(of, {}, {"y": 8}, {}, [(1, 1, 1)] * 2)["y"].tolist() == [1] * 4 + [2] * 4
     with pytest.raises(EvaluationError, match=r"1 of 9 words are never stored \(halves, buffer y, index 8\)"):
         evaluate_program(of, {}, {"y": 9}, {}, [(1, 1, 1)] * 2)
+
+
+def test_texts_that_compare_equal_are_kept_apart() -> None:
+    zero, minus_zero = (expression(Bitcast(Literal(value, F32), U32)) for value in (0.0, -0.0))
+    assert zero == minus_zero
+    for text, bits in [(zero, 0), (minus_zero, 1 << 31), (zero, 0)]:
+        result = evaluate_function(text, (), ()).value
+        assert not isinstance(result, dict)
+        assert result.tolist() == [bits]
