@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from qgen.dtypes import DType
+from qgen.dtypes import EXACT, DType, Exact
 from qgen.emit.module import ModuleSpec, emit_module
 from qgen.errors import QgenError
 from qgen.formulas import builtin_formulas, find_operator
@@ -26,7 +26,7 @@ from qgen.passes.realise import MODES
 from qgen.passes.rename import is_reserved
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, check_shape, make_view, normalize_axis
 from qgen.sidecar.build import SidecarSpec, build_sidecar
-from qgen.signatures import NEWEST_OPSET, Signature, opset_range, resolve_signature
+from qgen.signatures import NEWEST_OPSET, ONNX, Signature, opset_range, resolve_signature
 from qgen.target import Target, load_target
 
 Observer = Callable[[str, Program], None]
@@ -141,7 +141,7 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
     try:
         op, buffers, entry = sidecar["op"], sidecar["buffers"], sidecar["passes"][0]
         attributes = dict(op["attributes"])
-        dtypes = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] in {"input", "output"}]
+        dtypes = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] != "uniform"]
         axis, block_size = attributes.pop("axis", None), attributes.pop("block_size", None)
         granularity: Granularity = PerTensor() if axis is None else PerAxis(axis) if block_size is None else Blocked(axis, block_size)
         options = ",".join(f"{key}={value}" for key, value in sidecar["target"]["options"].items())
@@ -172,11 +172,25 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
 def _canonical(request: Request) -> Request:
     """Return the request by the newest opset that means the same, so that equal kernels have equal sidecars whoever asked for them."""
     given = request.signature
-    op = {"x": given.x, "scale": given.scale, "y": given.y, "zero_point": given.zero_point, "saturate": given.saturate}
     kind = request.granularity.kind
-    newest = resolve_signature(given.op, **op, granularity_kind=kind)  # type: ignore[arg-type]  # a mapping of mixed values
+    last = opset_range(given, kind)[1] if given.domain == ONNX else NEWEST_OPSET
+
+    def resolve(precision: object) -> Signature:
+        return resolve_signature(
+            given.op,
+            x=given.x,
+            scale=given.scale,
+            y=given.y,
+            zero_point=given.zero_point,
+            opset=last,
+            precision=precision,
+            saturate=given.saturate,
+            granularity_kind=kind,
+        )
+
+    newest = resolve(None)
     if newest.division != given.division:
-        newest = resolve_signature(given.op, **op, precision=given.division, granularity_kind=kind)  # type: ignore[arg-type]  # as above
+        newest = resolve(given.division)
     granularity = request.granularity
     if request.shape is not None and not isinstance(granularity, PerTensor):
         axis = normalize_axis(granularity.axis, len(request.shape))
@@ -189,8 +203,8 @@ def _check(signature: Signature) -> Program:
     op = find_operator(signature.op)
     names = [operand.name for operand in op.operands]
     absent = frozenset() if signature.zero_point else frozenset({names[-1]})
-    attributes: dict[str, DType | bool] = {}
-    if isinstance(signature.division, DType):
+    attributes: dict[str, DType | Exact | bool] = {}
+    if signature.division is not None:
         attributes = {"precision": signature.division, "saturate": signature.saturate}
     dtypes = {"X": signature.x, "S": signature.scale, "Y": signature.y}
     return check_op(builtin_formulas(), op, Binding(dtypes, attributes, absent))
@@ -208,8 +222,12 @@ def _readable_name(request: Request) -> str:
     parts = [snake_case(signature.op), signature.x.short, signature.scale.short, signature.y.short]
     if signature.zero_point:
         parts.append("zp")
-    if signature.precision is not None:
+    if signature.division is EXACT:
+        parts += ["div", "exact"]
+    elif signature.precision is not None:
         parts += ["div", signature.precision.short]
+    if not signature.saturate:
+        parts.append("unsaturated")
     granularity = request.granularity
     match granularity:
         case PerTensor():

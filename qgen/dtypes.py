@@ -17,6 +17,17 @@ from qgen.errors import QgenError
 WORD_BITS: Final = 32
 
 
+class Exact(Enum):
+    """The type of an exact rational, or an infinity or NaN: what a quotient is before it is rounded. No format holds it."""
+
+    EXACT = "exact"
+
+    __hash__ = object.__hash__
+
+
+EXACT: Final = Exact.EXACT
+
+
 class Family(Enum):
     """How the code of an element is read."""
 

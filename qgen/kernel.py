@@ -78,7 +78,11 @@ class Kernel:
 
         plan = self.plan({name: _shape(array) for name, array in self._checked(inputs).items()})
         operands = self.compiled.checked.operands
-        words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands if not operand.is_output}
+        words = {
+            operand.name: pack_words(inputs[operand.name], operand.dtype)
+            for operand in self.compiled.checked.bound
+            if not operand.is_output
+        }
         results = self.run_words(words, plan, device)
         shape = _shape(inputs[operands[0].name])
         return {operand.name: unpack_words(results[operand.name], operand.dtype, shape) for operand in operands if operand.is_output}

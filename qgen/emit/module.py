@@ -76,7 +76,7 @@ def _structs(function: ById[Function]) -> tuple[Struct, ...]:
 def _bindings(spec: ModuleSpec) -> list[str]:
     lines = [
         f"@group({spec.group}) @binding({number}) var<storage, {'read_write' if operand.is_output else 'read'}> {operand.name}: array<u32>;"
-        for number, operand in enumerate(spec.program.operands)
+        for number, operand in enumerate(spec.program.bound)
     ]
     if spec.program.uniforms:
         lines.append(f"@group({spec.group}) @binding({len(lines)}) var<uniform> params: Params;")
@@ -88,7 +88,7 @@ def _params(uniforms: tuple[str, ...]) -> list[str]:
 
 
 def _header(spec: ModuleSpec) -> list[str]:
-    operands = spec.checked.operands
+    operands = spec.checked.bound
     shapes = {operand.name: _shape(operand, spec) for operand in operands}
     name_width = max(len(operand.name) for operand in operands)
     dtype_width = max(len(operand.dtype.name) for operand in operands)

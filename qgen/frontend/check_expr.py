@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from qgen.dtypes import DTYPES, DType
+from qgen.dtypes import DTYPES, EXACT, DType, Exact
 from qgen.errors import QgenError, Span
 from qgen.frontend import ast
 from qgen.ir import nodes as ir
 from qgen.ir.nodes import Op
 from qgen.ir.types import Int, print_type
+from qgen.ir.types import Value as ValueType
 
 ROUNDED: Final = Int(-(1 << 18), 1 << 18)
 INT32: Final = Int.of_bits(32)
@@ -33,10 +34,10 @@ class Value:
     """Where there is one: the greatest value that one clamped low has here, and the least that one clamped high has."""
 
     @property
-    def type(self) -> DType | Int:
-        """The dtype or integer type."""
+    def type(self) -> ValueType:
+        """The dtype, integer or exact type."""
         type_ = self.expr.type
-        if not isinstance(type_, DType | Int):
+        if not isinstance(type_, DType | Int | Exact):
             raise TypeError(type_)
         return type_
 
@@ -54,7 +55,7 @@ class Scope:
     """What names mean in an expression: values, dtypes (type variables and attributes), and where errors point."""
 
     values: Mapping[str, Result]
-    dtypes: Mapping[str, DType]
+    dtypes: Mapping[str, DType | Exact]
     fail: Callable[[str, str, str, Span], QgenError]
     """(code, message, hint, place) to the error, with the binding added."""
 
@@ -76,7 +77,7 @@ def check_expr(expr: ast.Expr, scope: Scope) -> Result:
             return _subtract(Value(ir.Literal(0, Int(0, 0))), check_expr(operand, scope), span, scope)
         case ast.Call("round_even", (operand,), span):
             quotient = _present(check_expr(operand, scope), span, scope)
-            if not (isinstance(quotient.type, DType) and quotient.type.is_float):
+            if not _is_fraction(quotient.type):
                 raise scope.fail("QG011", "`round_even` rounds a float to an integer", "leave it out: this is an integer already", span)
             return Value(ir.Typed(Op.ROUND_EVEN, (quotient.expr,), ROUNDED, span), (ROUNDED.lo, ROUNDED.hi))
         case ast.Call(function, _, span):
@@ -85,6 +86,11 @@ def check_expr(expr: ast.Expr, scope: Scope) -> Result:
             )
         case _:
             raise scope.fail("QG013", "this belongs to library functions", "a formula uses + - * /, `as`, `round_even`", expr.span)
+
+
+def _is_fraction(type_: ValueType) -> bool:
+    """Whether values of this type have a fraction: floats and exact rationals."""
+    return type_ is EXACT or (isinstance(type_, DType) and type_.is_float)
 
 
 def _present(value: Result, span: Span, scope: Scope) -> Value:
@@ -97,9 +103,9 @@ def _check_cast(expr: ast.Cast, scope: Scope) -> Result:
     value = check_expr(expr.operand, scope)
     if expr.target == "int":
         return value if isinstance(value, Absent) else _to_int(value, expr, scope)
-    target = scope.dtypes.get(expr.target) or DTYPES.get(expr.target)
+    target = EXACT if expr.target == "exact" else scope.dtypes.get(expr.target) or DTYPES.get(expr.target)
     if target is None:
-        known = [*scope.dtypes, "int", "float32", "float16", "…"]
+        known = [*scope.dtypes, "int", "exact", "float32", "float16", "…"]
         raise scope.fail("QG015", f"`{expr.target}` is not a type", f"types here are {', '.join(known)}", expr.span)
     return value if isinstance(value, Absent) else _convert(value, target, expr, scope)
 
@@ -114,20 +120,22 @@ def _to_int(value: Value, expr: ast.Cast, scope: Scope) -> Value:
             raise scope.fail("QG016", "a float becomes an `int` by rounding", "write `round_even(…)`", expr.span)
 
 
-def _convert(value: Value, target: DType, expr: ast.Cast, scope: Scope) -> Value:
+def _convert(value: Value, target: DType | Exact, expr: ast.Cast, scope: Scope) -> Value:
     source = value.type
     if source == target:
         return value
-    if target.is_float:
+    if isinstance(source, DType) and source.is_integer:
+        value = _to_int(value, expr, scope)
+        source = value.type
+    if isinstance(target, Exact) or target.is_float:
         if value.clamp is not None:
             raise scope.fail("QG017", "a rounded quotient is used as a float", _ROUNDING_HINT, expr.span)
         op = Op.SATURATE if expr.overflow == "saturating" else Op.CONVERT
         return Value(ir.Typed(op, (value.expr,), target, expr.span))
-    if isinstance(source, DType):
-        value = _to_int(value, expr, scope)
-        source = value.type
     if not isinstance(source, Int):
-        raise TypeError(source)
+        raise scope.fail(
+            "QG016", f"{print_type(source)} becomes {target.name} by rounding", "write `round_even(…) as T saturating`", expr.span
+        )
     bounds = Int(target.min, target.max)
     match expr.overflow:
         case "saturating":
@@ -166,7 +174,7 @@ def _check_binary(expr: ast.Binary, scope: Scope) -> Result:
     left, right = _present(lhs, expr.lhs.span, scope), _present(rhs, expr.rhs.span, scope)
     if isinstance(left.type, Int) and isinstance(right.type, Int) and op is not Op.DIV:
         return _integer(op, left, right, expr.span, scope)
-    if left.type != right.type or not (isinstance(left.type, DType) and left.type.is_float):
+    if left.type != right.type or not _is_fraction(left.type):
         raise scope.fail(
             "QG011",
             f"`{expr.op}` of {print_type(left.type)} and {print_type(right.type)}",

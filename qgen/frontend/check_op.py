@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from qgen.dtypes import DTYPES, DType
+from qgen.dtypes import DTYPES, DType, Exact
 from qgen.errors import QgenError, Span
 from qgen.frontend import ast
 from qgen.frontend.check_expr import ABSENT, Absent, Result, Scope, Value, check_expr
@@ -17,8 +17,8 @@ from qgen.frontend.kinds import KINDS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Operand, Program, Stage
 from qgen.ir.rewrite import walk_body
-from qgen.ir.types import Exact, print_type
 from qgen.ir.types import Value as ValueType
+from qgen.ir.types import print_type
 
 ENTRY_POINT: Final = "main"
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from qgen.dtypes import DType
 from qgen.errors import Span
-from qgen.ir.types import Int, Machine, Scalar, Struct, Type
+from qgen.ir.types import Int, Machine, Scalar, Struct, Type, Value
 
 
 class Op(Enum):
@@ -131,11 +131,11 @@ class Construct:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """CHECKED: an arithmetic operation of the formula language on dtypes and exact integers."""
+    """CHECKED: an arithmetic operation of the formula language on dtypes, exact integers and exact rationals."""
 
     op: Op
     args: tuple[Expr, ...]
-    type: DType | Int
+    type: Value
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -29,6 +29,8 @@ class Operand:
     dtype: DType
     is_output: bool = False
     per_group: bool = False
+    is_ignored: bool = False
+    """Accepted, never read, and so never bound (float8 zero points: SEMANTICS 2.1, rows 11 and 13)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,11 @@ class Program:
     kernels: tuple[Kernel, ...]
     functions: tuple[Function, ...] = ()
     uniforms: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> tuple[Operand, ...]:
+        """The operands that kernels read or write, in the order of their bindings."""
+        return tuple(operand for operand in self.operands if not operand.is_ignored)
 
     def operand(self, name: str) -> Operand:
         """Return the operand called `name`; raises KeyError where there is none."""

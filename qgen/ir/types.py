@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from qgen.dtypes import DType
+from qgen.dtypes import DType, Exact
 
 
 class Scalar(Enum):
@@ -49,8 +49,8 @@ class Int:
 
 
 Machine = Scalar | Struct
-Value = DType | Int
-Type = Scalar | Struct | DType | Int
+Value = DType | Int | Exact
+Type = Scalar | Struct | DType | Int | Exact
 
 
 def machine_type(type_: Type) -> Machine:
@@ -60,6 +60,8 @@ def machine_type(type_: Type) -> Machine:
             return Scalar.U32
         case Int():
             return Scalar.I32
+        case Exact():
+            raise TypeError("no machine type holds an exact rational")
         case _:
             return type_
 
@@ -67,8 +69,8 @@ def machine_type(type_: Type) -> Machine:
 def print_type(type_: Type) -> str:
     """Return the type as the printer and the formula language spell it."""
     match type_:
-        case Scalar():
-            return type_.value
+        case Scalar() | Exact():
+            return str(type_.value)
         case Struct() | DType():
             return type_.name
         case Int():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, assert_never
 
-from qgen.dtypes import DType
+from qgen.dtypes import DType, Exact
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
@@ -206,7 +206,7 @@ class _Scope:
             case ir.Construct(_, struct):
                 return types == [type_ for _, type_ in struct.fields]
             case ir.Typed():
-                return all(isinstance(type_, DType | Int) for type_ in types)
+                return all(isinstance(type_, DType | Int | Exact) for type_ in types)
             case ir.Read(operand, type_):
                 program = self._program
                 return program is not None and type_ == (program.operand(operand).dtype if program.stage is Stage.CHECKED else Scalar.U32)

@@ -20,7 +20,7 @@ from qgen.ir.program import Function
 from qgen.ir.rewrite import called_functions, map_body, map_expr
 from qgen.ir.types import Int
 
-FILES: Final = ("float32.qg", "float16.qg", "convert.qg")
+FILES: Final = ("float32.qg", "narrow.qg", "convert.qg", "exact.qg")
 
 
 @dataclass(frozen=True, slots=True)

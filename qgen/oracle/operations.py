@@ -11,7 +11,7 @@ from typing import assert_never
 
 import numpy as np
 
-from qgen.dtypes import DType
+from qgen.dtypes import DType, Exact
 from qgen.errors import InternalError
 from qgen.ir.nodes import Op, Typed
 from qgen.ir.types import Int, print_type
@@ -73,7 +73,9 @@ def _rint(values: Values) -> Values:
     return np.add(np.rint(values), 0.0)
 
 
-def _round_into(values: Values, type_: DType | Int) -> Values:
+def _round_into(values: Values, type_: DType | Int | Exact) -> Values:
+    if isinstance(type_, Exact):
+        return values
     if isinstance(type_, DType) and type_.is_float:
         return round_to_float(values, type_)
     integers = _rint(values)
@@ -90,7 +92,9 @@ def _minimum(a: Values, b: Values) -> Values:
     return np.where((a == 0) & (b == 0), zeros, np.minimum(a, b))
 
 
-def _saturate(values: Values, type_: DType | Int) -> Values:
+def _saturate(values: Values, type_: DType | Int | Exact) -> Values:
+    if isinstance(type_, Exact):
+        raise InternalError("an exact rational does not saturate")
     if isinstance(type_, DType):
         if type_.is_float:
             return round_to_float(values, type_, saturate=True)
@@ -98,8 +102,10 @@ def _saturate(values: Values, type_: DType | Int) -> Values:
     return np.clip(_to_integer(values), type_.lo, type_.hi)
 
 
-def _wrap(values: Values, type_: DType | Int) -> Values:
+def _wrap(values: Values, type_: DType | Int | Exact) -> Values:
     """Return integers modulo 2^bits, in the range of the type, which must be that of so many bits."""
+    if isinstance(type_, Exact):
+        raise InternalError("an exact rational does not wrap")
     low, high = (type_.min, type_.max) if isinstance(type_, DType) else (type_.lo, type_.hi)
     count = high - low + 1
     if count & (count - 1) or not bool(np.all(np.abs(values) <= 2.0**53)):

@@ -12,13 +12,13 @@ from qgen.target import Target
 
 def legalise(program: Program, plan: Plan, target: Target) -> Program:
     """Return the program. Raises `QgenError` QG303 where it needs more than `target` has."""
-    _hold(target, "maxStorageBuffersPerShaderStage", len(program.operands), "storage buffers", "use a formula with fewer operands")
+    _hold(target, "maxStorageBuffersPerShaderStage", len(program.bound), "storage buffers", "use a formula with fewer operands")
     for name in ("maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX"):
         _hold(target, name, plan.workgroup_size, "invocations a workgroup", "set the target's option `workgroup_size`")
     if plan.view is None:
         return program
     groups = {PerTensor: 1, PerAxis: plan.view.axis, Blocked: plan.view.outer * plan.view.blocks * plan.view.inner}[type(plan.granularity)]
-    for operand in program.operands:
+    for operand in program.bound:
         nbytes = _binding_size(operand.dtype, groups if operand.per_group else plan.view.count)
         hint = "leave the shape out (`--shapes uniform`): a kernel with uniforms runs on parts of a tensor"
         for name in ("maxStorageBufferBindingSize", "maxBufferSize"):

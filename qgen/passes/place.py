@@ -22,6 +22,8 @@ zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
@@ -29,6 +31,7 @@ from qgen.ir.program import Kernel, Program, Stage
 from qgen.ir.rewrite import map_expr, walk_expr
 from qgen.ir.types import Scalar
 from qgen.passes.plan import Plan
+from qgen.passes.words import binary, bit_offset, code_of_word, load_code, minimum, name, u32
 
 
 def place_words(program: Program, plan: Plan) -> Program:
@@ -43,14 +46,11 @@ class _Placer:
     def __init__(self, program: Program, plan: Plan) -> None:
         self._program = program
         self._plan = plan
-        taken = {operand.name for operand in program.operands}
-        self._unit = _fresh("unit", taken)
-        self._first = _fresh("first", taken)
-        self._end = _fresh("end", taken)
-        self._index = _fresh("i", taken)
-        self._start = _fresh("start", taken)
-        self._word = _fresh("word", taken)
-        self._group = _fresh("group", taken)
+        self._taken = {operand.name for operand in program.operands}
+        self._unit = name(self._fresh("unit"))
+        self._first = name(self._fresh("first"))
+        self._end = name(self._fresh("end"))
+        self._index = self._fresh("i")
         self._words: dict[str, str] = {}
 
     def run(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -58,110 +58,137 @@ class _Placer:
         *groups, write = body
         if not isinstance(write, ir.Write):
             raise InternalError("an element program ends with the write of its result")
-        unit, first = _name(self._unit), _name(self._first)
         stmts: list[ir.Stmt] = [
-            ir.Let(self._unit, self._unit_index()),
-            ir.If(ir.Binary(">=", unit, plan.units, Scalar.BOOL), (ir.Return(None),)),
-            ir.Let(self._first, _binary("*", _literal(plan.lanes), unit)),
-            ir.Let(self._end, self._end_index()),
+            _let(self._unit, self._unit_index()),
+            ir.If(ir.Binary(">=", self._unit, plan.units, Scalar.BOOL), (ir.Return(None),)),
+            _let(self._first, binary("*", u32(plan.lanes), self._unit)),
+            _let(self._end, self._end_index()),
         ]
-        shared = self._group_lets(groups, first) if plan.group_is_shared else []
-        stmts += [*shared, *self._whole_words(write, unit)]
-        each = [] if plan.group_is_shared else self._group_lets(groups, _name(self._index))
+        shared = self._group_lets(groups, self._first) if plan.group_is_shared else []
+        stmts += [*shared, *self._whole_words(write)]
+        each = [] if plan.group_is_shared else self._group_lets(groups, name(self._index))
+        lets, value = self._elements(write.value, name(self._index))
         dtype = self._program.operand(write.operand).dtype
-        value = self._elements(write.value, _name(self._index))
-        return (*stmts, *self._store_elements(write.operand, dtype, value, each))
+        return (*stmts, *self._store_elements(write.operand, dtype, (*each, *lets), value))
+
+    def _fresh(self, stem: str) -> str:
+        choices = (stem, *(f"{stem}_{number}" for number in range(2, len(self._taken) + 3)))
+        found = next(choice for choice in choices if choice not in self._taken)
+        self._taken.add(found)
+        return found
 
     def _unit_index(self) -> ir.Expr:
         x = ir.Invocation("x")
-        return x if self._plan.row is None else _binary("+", _binary("*", ir.Invocation("y"), self._plan.row), x)
+        return x if self._plan.row is None else binary("+", binary("*", ir.Invocation("y"), self._plan.row), x)
 
     def _end_index(self) -> ir.Expr:
         plan = self._plan
-        end = _binary("+", _name(self._first), _literal(plan.lanes))
-        if plan.view is not None and plan.view.count % plan.lanes == 0:
-            return end
-        return ir.Builtin("min", (end, plan.count), Scalar.U32)
+        end = binary("+", self._first, u32(plan.lanes))
+        return end if plan.view is not None and plan.view.count % plan.lanes == 0 else minimum(end, plan.count)
 
     def _group_lets(self, groups: list[ir.Stmt], index: ir.Expr) -> list[ir.Stmt]:
         if not groups:
             return []
         group = map_expr(self._plan.group, lambda node: index if node == ir.Name("i", Scalar.U32) else node)
-        lets: list[ir.Stmt] = []
+        stmts: list[ir.Stmt] = []
         if not isinstance(group, ir.Literal):
-            lets.append(ir.Let(self._group, group))
-            group = _name(self._group)
+            number = name(self._fresh("group"))
+            stmts.append(_let(number, group))
+            group = number
         for stmt in groups:
             if not isinstance(stmt, ir.Let):
                 raise InternalError("what a group decides is named before the result is written")
-            lets.append(ir.Let(stmt.name, self._elements(stmt.value, group)))
-        return lets
+            lets, value = self._elements(stmt.value, group)
+            stmts += [*lets, ir.Let(stmt.name, value)]
+        return stmts
 
-    def _whole_words(self, write: ir.Write, unit: ir.Expr) -> list[ir.Stmt]:
+    def _whole_words(self, write: ir.Write) -> list[ir.Stmt]:
         """Load once the word that holds all elements of the invocation, where it is one word and they are several."""
-        lets: list[ir.Stmt] = []
-        taken = {operand.name for operand in self._program.operands}
+        stmts: list[ir.Stmt] = []
+        read = {node.operand for node in walk_expr(write.value) if isinstance(node, ir.Read)}
         for operand in self._program.operands:
-            read = any(isinstance(node, ir.Read) and node.operand == operand.name for node in walk_expr(write.value))
-            if read and operand.dtype.layout.elements == self._plan.lanes > 1:
-                name = _fresh(f"{operand.name}_word", taken)
-                self._words[operand.name] = name
-                lets.append(ir.Let(name, ir.Load(operand.name, unit)))
-        return lets
+            layout = operand.dtype.layout
+            if operand.name in read and layout.words == 1 and layout.elements == self._plan.lanes:
+                self._words[operand.name] = self._fresh(f"{operand.name}_word")
+                stmts.append(ir.Let(self._words[operand.name], ir.Load(operand.name, self._unit)))
+        return stmts
 
-    def _elements(self, expr: ir.Expr, index: ir.Expr) -> ir.Expr:
-        """Replace reads by the bits of element `index`."""
-        return map_expr(expr, lambda node: self._element(node.operand, index) if isinstance(node, ir.Read) else node)
+    def _elements(self, expr: ir.Expr, index: ir.Expr) -> tuple[list[ir.Stmt], ir.Expr]:
+        """Return what to name first, and the expression with each read replaced by the code of element `index`."""
+        stmts: list[ir.Stmt] = []
 
-    def _element(self, operand: str, index: ir.Expr) -> ir.Expr:
-        dtype = self._program.operand(operand).dtype
-        layout = dtype.layout
-        if layout.words != 1:
-            raise InternalError(f"{dtype.name} elements may straddle words, which no pass can place yet")
+        def load(node: ir.Expr) -> ir.Expr:
+            if not isinstance(node, ir.Read):
+                return node
+            dtype = self._program.operand(node.operand).dtype
+            if node.operand in self._words:
+                return code_of_word(dtype, name(self._words[node.operand]), index)
+            lets, code = load_code(node.operand, dtype, index, self._fresh)
+            stmts.extend(lets)
+            return code
+
+        return stmts, map_expr(expr, load)
+
+    def _store_elements(self, operand: str, dtype: DType, each: tuple[ir.Stmt, ...], value: ir.Expr) -> tuple[ir.Stmt, ...]:
+        layout, index = dtype.layout, name(self._index)
         if layout.elements == 1:
-            return ir.Load(operand, index)
-        whole = self._words.get(operand)
-        word = _name(whole) if whole else ir.Load(operand, _binary("/", index, _literal(layout.elements)))
-        shifted = _binary(">>", word, _bit_offset(dtype, index))
-        return _binary("&", shifted, _literal(dtype.mask))
+            return (ir.For(self._index, self._first, self._end, 1, (*each, ir.Store(operand, index, value))),)
+        if layout.words > 1:
+            return self._periods(dtype, lambda start, end: self._straddling_words(operand, dtype, each, value, (start, end)))
 
-    def _store_elements(self, operand: str, dtype: DType, value: ir.Expr, each: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
-        period, lanes = dtype.layout.elements, self._plan.lanes
-        index, word = _name(self._index), _name(self._word)
-        first, end = _name(self._first), _name(self._end)
-        if period == 1:
-            return (ir.For(self._index, first, end, 1, (*each, ir.Store(operand, index, value))),)
-        merged = ir.Assign(self._word, _binary("|", word, _binary("<<", value, _bit_offset(dtype, index))))
-        if lanes == period:
-            loop = ir.For(self._index, first, end, 1, (*each, merged))
-            return ir.Var(self._word, _literal(0)), loop, ir.Store(operand, _name(self._unit), word)
-        start = _name(self._start)
-        stop = ir.Builtin("min", (_binary("+", start, _literal(period)), end), Scalar.U32)
-        inner = (
-            ir.Var(self._word, _literal(0)),
-            ir.For(self._index, start, stop, 1, (*each, merged)),
-            ir.Store(operand, _binary("/", start, _literal(period)), word),
+        def whole_word(start: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
+            word = self._fresh("word")
+            code = ir.Assign(word, binary("|", name(word), binary("<<", value, bit_offset(dtype, index))))
+            at = self._unit if self._plan.lanes == layout.elements else binary("/", start, u32(layout.elements))
+            loop = ir.For(self._index, start, end, 1, (*each, code))
+            return ir.Var(word, u32(0)), loop, ir.Store(operand, at, name(word))
+
+        return self._periods(dtype, whole_word)
+
+    def _periods(self, dtype: DType, body: _PeriodBody) -> tuple[ir.Stmt, ...]:
+        """Return `body` for each period of the invocation's elements, given the first element of it and one past its last."""
+        period = dtype.layout.elements
+        if self._plan.lanes == period:
+            return body(self._first, self._end)
+        start = self._fresh("start")
+        return (
+            ir.For(start, self._first, self._end, period, body(name(start), minimum(binary("+", name(start), u32(period)), self._end))),
         )
-        return (ir.For(self._start, first, end, period, inner),)
+
+    def _straddling_words(
+        self, operand: str, dtype: DType, each: tuple[ir.Stmt, ...], value: ir.Expr, elements: tuple[ir.Expr, ir.Expr]
+    ) -> tuple[ir.Stmt, ...]:
+        """Return the words of one period, each from all elements that have bits in it; one that straddles two words is computed for both."""
+        layout, (start, end) = dtype.layout, elements
+        number, word, bit, offset, code = (self._fresh(stem) for stem in ("number", "word", "bit", "offset", "code"))
+        nbits = binary("*", u32(dtype.bits), binary("-", end, start))
+        words = binary("/", binary("+", nbits, u32(WORD_BITS - 1)), u32(WORD_BITS))
+        first = binary("+", start, binary("/", name(bit), u32(dtype.bits)))
+        past = binary("+", start, binary("/", binary("+", name(bit), u32(WORD_BITS + dtype.bits - 1)), u32(dtype.bits)))
+        up = binary("&", binary("-", name(offset), name(bit)), u32(WORD_BITS - 1))
+        down = binary("&", binary("-", name(bit), name(offset)), u32(WORD_BITS - 1))
+        begins_here = ir.Binary(">=", name(offset), name(bit), Scalar.BOOL)
+        placed = ir.Select(begins_here, binary("<<", name(code), up), binary(">>", name(code), down), Scalar.U32)
+        inner = (
+            *each,
+            ir.Let(code, value),
+            ir.Let(offset, bit_offset(dtype, name(self._index))),
+            ir.Assign(word, binary("|", name(word), placed)),
+        )
+        at = binary("+", binary("*", binary("/", start, u32(layout.elements)), u32(layout.words)), name(number))
+        body = (
+            ir.Let(bit, binary("*", u32(WORD_BITS), name(number))),
+            ir.Var(word, u32(0)),
+            ir.For(self._index, first, minimum(past, end), 1, inner),
+            ir.Store(operand, at, name(word)),
+        )
+        return (ir.For(number, u32(0), words, 1, body),)
 
 
-def _bit_offset(dtype: DType, index: ir.Expr) -> ir.Expr:
-    return _binary("*", _literal(dtype.bits), _binary("%", index, _literal(WORD_BITS // dtype.bits)))
+_PeriodBody = Callable[[ir.Expr, ir.Expr], tuple[ir.Stmt, ...]]
 
 
-def _fresh(stem: str, taken: set[str]) -> str:
-    name = next(choice for choice in (stem, *(f"{stem}_{number}" for number in range(2, len(taken) + 3))) if choice not in taken)
-    taken.add(name)
-    return name
-
-
-def _name(name: str) -> ir.Expr:
-    return ir.Name(name, Scalar.U32)
-
-
-def _literal(value: int) -> ir.Expr:
-    return ir.Literal(value, Scalar.U32)
-
-
-def _binary(op: str, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
-    return ir.Binary(op, lhs, rhs, Scalar.U32)
+def _let(target: ir.Expr, value: ir.Expr) -> ir.Stmt:
+    if not isinstance(target, ir.Name):
+        raise TypeError(target)
+    return ir.Let(target.name, value)

@@ -12,21 +12,24 @@ After:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from qgen.dtypes import DType
+from qgen.dtypes import DTYPES, EXACT, DType
 from qgen.errors import QgenError
 from qgen.frontend.check_fn import instance_name
 from qgen.ir import nodes as ir
 from qgen.ir.nodes import Op
 from qgen.ir.print import print_expr
 from qgen.ir.program import Function, Kernel, Program, Stage
+from qgen.ir.rewrite import map_expr, map_stmt
 from qgen.ir.types import Int, Scalar, Value, machine_type
 from qgen.numerics.library import Candidate, candidates, closure
 
 MODES: Final[dict[str, frozenset[str | None]]] = {"strict": frozenset({None})}
 """Each numerics mode, and the conditions of `is` clauses that it may rely on."""
 
+_FLOAT32: Final = DTYPES["float32"]
 _INT32: Final = Int.of_bits(32)
 _INTEGER_OPS: Final = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*"}
 _INTEGER_BUILTINS: Final = {Op.MIN: "min", Op.MAX: "max", Op.ABS: "abs"}
@@ -35,7 +38,7 @@ _INTEGER_BUILTINS: Final = {Op.MIN: "min", Op.MAX: "max", Op.ABS: "abs"}
 def realise(program: Program, mode: str) -> Program:
     """Return the program on machine values; raises `QgenError` QG301 where no function of the library computes an operation."""
     realiser = _Realiser(MODES[mode])
-    kernels = tuple(Kernel(kernel.name, tuple(realiser.stmt(stmt) for stmt in kernel.body)) for kernel in program.kernels)
+    kernels = tuple(Kernel(kernel.name, realiser.body(kernel.body)) for kernel in program.kernels)
     return Program(program.name, Stage.REALISED, program.operands, kernels, realiser.functions())
 
 
@@ -53,14 +56,23 @@ class _Realiser:
                 last[function.name] = function
         return tuple(last.values())
 
-    def stmt(self, stmt: ir.Stmt) -> ir.Stmt:
-        match stmt:
-            case ir.Let(name, value):
-                return ir.Let(name, self.expr(value))
-            case ir.Write(operand, value):
-                return ir.Write(operand, self.expr(value))
-            case _:
-                raise TypeError(stmt)
+    def body(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        """Return the statements on machine values. What is exact has no machine type: it goes into the operation that rounds it."""
+        exact: dict[str, ir.Expr] = {}
+        stmts: list[ir.Stmt] = []
+        for stmt in body:
+            match map_stmt(
+                stmt, lambda expr: map_expr(expr, lambda node: exact.get(node.name, node) if isinstance(node, ir.Name) else node)
+            ):
+                case ir.Let(name, value) if value.type is EXACT:
+                    exact[name] = value
+                case ir.Let(name, value):
+                    stmts.append(ir.Let(name, self.expr(value)))
+                case ir.Write(operand, value):
+                    stmts.append(ir.Write(operand, self.expr(value)))
+                case other:
+                    raise TypeError(other)
+        return tuple(stmts)
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
         match expr:
@@ -76,6 +88,7 @@ class _Realiser:
                 raise TypeError(expr)
 
     def _typed(self, expr: ir.Typed) -> ir.Expr:
+        expr = _through_float32(expr)
         native = self._native(expr)
         if native is not None:
             return native
@@ -115,6 +128,22 @@ class _Realiser:
     def _integer(self, expr: ir.Typed) -> ir.Expr:
         lhs, rhs = expr.args
         return ir.Binary(_INTEGER_OPS[expr.op], self.expr(lhs), self.expr(rhs), Scalar.I32)
+
+
+def _through_float32(expr: ir.Typed) -> ir.Typed:
+    """Return the operation on the float32 of a narrow float: that conversion is exact, so the library needs the others from float32 alone."""
+    type_ = expr.args[0].type
+    narrow = isinstance(type_, DType) and type_.is_float and type_ != _FLOAT32
+    if narrow and (expr.op in {Op.SATURATE, Op.ROUND_EVEN} or (expr.op is Op.CONVERT and expr.type != _FLOAT32)):
+        return replace(expr, args=(ir.Typed(Op.CONVERT, expr.args, _FLOAT32, expr.span),))
+    if expr.op in {Op.CONVERT, Op.ROUND_EVEN} and isinstance(expr.args[0], ir.Typed) and expr.args[0].type is EXACT:
+        return replace(expr, args=(_exact_through_float32(expr.args[0]),))
+    return expr
+
+
+def _exact_through_float32(quotient: ir.Typed) -> ir.Typed:
+    """Return an exact quotient with each operand on the float32 of a narrow float."""
+    return replace(quotient, args=tuple(_through_float32(arg) if isinstance(arg, ir.Typed) else arg for arg in quotient.args))
 
 
 def _matches(pattern: ir.Expr, expr: ir.Expr, params: Mapping[str, Value], bound: dict[str, ir.Expr]) -> bool:

@@ -36,7 +36,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
     operands = spec.checked.operands
     kernel = spec.program.kernels[0]
     buffers = [_buffer(operand) for operand in operands]
-    bindings = [_binding(spec.group, number, operand) for number, operand in enumerate(operands)]
+    bindings = [_binding(spec.group, number, operand) for number, operand in enumerate(spec.checked.bound)]
     structs: dict[str, Any] = {}
     if spec.program.uniforms:
         size = _WORD_BYTES * len(spec.program.uniforms)
@@ -45,7 +45,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         bindings.append(
             {
                 "group": spec.group,
-                "binding": len(operands),
+                "binding": len(bindings),
                 "buffer": "params",
                 "address_space": "uniform",
                 "access": "read",
@@ -80,7 +80,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
                 "maxComputeInvocationsPerWorkgroup": spec.plan.workgroup_size,
                 "maxComputeWorkgroupSizeX": spec.plan.workgroup_size,
                 "maxComputeWorkgroupsPerDimension": spec.target.max_workgroups_per_dimension,
-                "maxStorageBuffersPerShaderStage": len(operands),
+                "maxStorageBuffersPerShaderStage": len(spec.checked.bound),
             },
         },
         "constraints": _constraints(spec),
@@ -97,7 +97,7 @@ def _buffer(operand: Operand) -> dict[str, Any]:
     count = "S" if operand.per_group else "N"
     return {
         "name": operand.name,
-        "role": "output" if operand.is_output else "input",
+        "role": "output" if operand.is_output else "ignored" if operand.is_ignored else "input",
         "element": {"dtype": dtype.name, "bits": dtype.bits, "period": [dtype.layout.elements, dtype.layout.words], "order": "lsb_first"},
         "size_bytes": ["mul", _WORD_BYTES, ["ceil_div", ["mul", dtype.bits, count], 32]],
     }
@@ -169,7 +169,7 @@ def _constraints(spec: SidecarSpec) -> list[Formula]:
         least_rank = granularity.axis + 1 if granularity.axis >= 0 else -granularity.axis
         constraints.insert(0, ["le", least_rank, ["rank", x]])
     for operand in spec.checked.operands:
-        if not operand.per_group or operand.is_output:
+        if not operand.per_group or operand.is_output or operand.is_ignored:
             continue
         constraints.append(["eq", ["numel", operand.name], "S"])
         if isinstance(granularity, Blocked):

@@ -7,13 +7,12 @@ them and tells which ones are the same kernel.
 from qgen.signatures.matrix import DistinctKey, distinct_key, enumerate_signatures, opset_range
 from qgen.signatures.resolve import Signature, resolve_signature, signature_warnings
 from qgen.signatures.tables import (
-    EXACT,
     IMPLEMENTED,
     NEWEST_OPSET,
     OLDEST_OPSET,
+    ONNX,
     TABLES,
     Division,
-    Exact,
     GranularityKind,
     Row,
     find_rows,
@@ -21,14 +20,13 @@ from qgen.signatures.tables import (
 )
 
 __all__ = [
-    "EXACT",
     "IMPLEMENTED",
     "NEWEST_OPSET",
     "OLDEST_OPSET",
+    "ONNX",
     "TABLES",
     "DistinctKey",
     "Division",
-    "Exact",
     "GranularityKind",
     "Row",
     "Signature",

@@ -7,10 +7,9 @@ them. What the schemas cannot say (output type without a zero point, legal `prec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from qgen.dtypes import DTYPES, DType
+from qgen.dtypes import DTYPES, EXACT, DType, Exact
 
 OLDEST_OPSET: Final = 10
 NEWEST_OPSET: Final = 28
@@ -22,13 +21,6 @@ DEQUANTIZE: Final = "DequantizeLinear"
 GranularityKind: TypeAlias = Literal["per_tensor", "per_axis", "blocked"]
 
 
-class Exact(Enum):
-    """The division that no format holds: the rational quotient itself."""
-
-    RATIONAL = "exact"
-
-
-EXACT: Final = Exact.RATIONAL
 Division: TypeAlias = DType | Exact
 """The format that x and scale are converted to and that their quotient is rounded to, or `EXACT`."""
 
