@@ -18,6 +18,16 @@ def _ends_in_nan(format_: FloatFormat) -> bool:
     return not format_.has_infinity and format_.has_negative_zero
 
 
+def _is_compact(dtype: DType) -> bool:
+    """Whether every finite number of the format is a normal number, or zero, of float32."""
+    return dtype.format is not None and dtype.format.exponent_bits < 8 and dtype.mantissa_bits > 0
+
+
+def _ends_in_nan(format_: FloatFormat) -> bool:
+    """Whether NaN is the code after the greatest finite one, where other formats have infinity."""
+    return not format_.has_infinity and format_.has_negative_zero
+
+
 KINDS: Final[dict[str, Callable[[DType], bool]]] = {
     "integer": lambda dtype: dtype.is_integer,
     "signed": lambda dtype: dtype.family is Family.SIGNED,
@@ -30,7 +40,7 @@ KINDS: Final[dict[str, Callable[[DType], bool]]] = {
     "compact_ieee_float": lambda dtype: _is_compact(dtype) and dtype.format is not None and dtype.format.has_infinity,
     "fn_float": lambda dtype: dtype.is_float8 and dtype.format is not None and _ends_in_nan(dtype.format),
     "fnuz_float": lambda dtype: dtype.is_float8 and dtype.format is not None and not dtype.format.has_negative_zero,
-    "compact_float": lambda dtype: _is_compact(dtype),
+    "compact_float": _is_compact,
 }
 """Each class by name."""
 

@@ -158,7 +158,7 @@ class _Placer:
     def _straddling_words(
         self, operand: str, dtype: DType, each: tuple[ir.Stmt, ...], value: ir.Expr, elements: tuple[ir.Expr, ir.Expr]
     ) -> tuple[ir.Stmt, ...]:
-        """Return the words of one period, each from all elements that have bits in it; one that straddles two words is computed for both."""
+        """Return the words of one period, each from all elements that have bits in it; one that straddles two is computed for both."""
         layout, (start, end) = dtype.layout, elements
         number, word, bit, offset, code = (self._fresh(stem) for stem in ("number", "word", "bit", "offset", "code"))
         nbits = binary("*", u32(dtype.bits), binary("-", end, start))

@@ -131,7 +131,7 @@ class _Realiser:
 
 
 def _through_float32(expr: ir.Typed) -> ir.Typed:
-    """Return the operation on the float32 of a narrow float: that conversion is exact, so the library needs the others from float32 alone."""
+    """Return the operation on the float32 of a narrow float: that conversion is exact, so the library needs no other of it."""
     type_ = expr.args[0].type
     narrow = isinstance(type_, DType) and type_.is_float and type_ != _FLOAT32
     if narrow and (expr.op in {Op.SATURATE, Op.ROUND_EVEN} or (expr.op is Op.CONVERT and expr.type != _FLOAT32)):

@@ -1,7 +1,7 @@
 """Where the bits of an element lie in the words of its tensor, as expressions and statements of the LEGAL stage.
 
-A layout has `elements` in `words`; where that is one word an element never straddles two. Elsewhere (6 bits: 16 in 3 words) it may, and is put
-together from two.
+A layout has `elements` in `words`; where that is one word an element never straddles two. Elsewhere (6 bits: 16 in 3 words) it may, and is
+put together from two.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from qgen.dtypes import DTYPES, parse_dtype
+from qgen.dtypes import DTYPES, EXACT, parse_dtype
 from qgen.errors import QgenError
-from qgen.signatures import EXACT, GranularityKind, find_rows, resolve_signature, signature_warnings
+from qgen.signatures import GranularityKind, find_rows, resolve_signature, signature_warnings
 from tests.goldens import Goldens
 
 RESOLVES_TO = {
