@@ -28,7 +28,7 @@ class FunctionResult:
     held: Bools
 
 
-def evaluate_kernel(  # noqa: PLR0917
+def evaluate_kernel(  # noqa: PLR0917 - the parts of a dispatch, in the order a host has them
     program: Program,
     kernel: Kernel,
     buffers: Mapping[str, Words],
@@ -51,7 +51,7 @@ def evaluate_kernel(  # noqa: PLR0917
     return {name: _whole(kernel.name, name, words, mask) for name, (words, mask) in stored.items()}
 
 
-def evaluate_program(  # noqa: PLR0917
+def evaluate_program(  # noqa: PLR0917 - the parts of a dispatch, in the order a host has them
     program: Program,
     buffers: Mapping[str, Words],
     output_words: Mapping[str, int],
@@ -150,7 +150,7 @@ def _slabs(count: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + SLAB, count)
 
 
-def _run(  # noqa: PLR0917
+def _run(  # noqa: PLR0917 - the parts of a dispatch, in the order a host has them
     program: Program,
     kernel: Kernel,
     linked: Linked,

@@ -43,15 +43,15 @@ class ArithmeticModel(Protocol):
 class Ieee:
     """IEEE 754 with subnormals, every operation rounded half to even; accesses out of bounds trap."""
 
-    def adjust(self, node: Expr, operands: tuple[Array, ...], ieee: Array) -> Array:  # noqa: ARG002
+    def adjust(self, node: Expr, operands: tuple[Array, ...], ieee: Array) -> Array:  # noqa: ARG002 - the protocol names it
         """Return `ieee`."""
         return ieee
 
-    def load_outside(self, words: Words, index: Words) -> Words | None:  # noqa: ARG002
+    def load_outside(self, words: Words, index: Words) -> Words | None:  # noqa: ARG002 - the protocol names it
         """Trap."""
         return None
 
-    def store_outside(self, size: int, index: Words) -> Words | None:  # noqa: ARG002
+    def store_outside(self, size: int, index: Words) -> Words | None:  # noqa: ARG002 - the protocol names it
         """Trap."""
         return None
 

@@ -45,7 +45,7 @@ class Scope:
         """Return the error to raise where the text cannot be LEGAL."""
         return EvaluationError(message, kernel=self.needs.owner)
 
-    def require(self, holds: bool, message: str) -> None:  # noqa: FBT001
+    def require(self, holds: bool, message: str) -> None:  # noqa: FBT001 - it reads like an assert
         """Raise an error unless the condition holds."""
         if not holds:
             raise self.fail(message)

@@ -37,7 +37,7 @@ from qgen.ir.types import Scalar, Struct, Type
 Result = int | tuple[int, ...]
 
 
-class Returned(Exception):  # noqa: N818
+class Returned(Exception):  # noqa: N818 - a way to leave, not an error
     """Carries what a `Return` gives."""
 
     def __init__(self, value: Result | None) -> None:
