@@ -1,0 +1,56 @@
+"""The samples that adapters run have every pair of choices, and more."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from qgen.check import matrix_requests
+from qgen.check.matrix import BAKED_EACH
+from tests.conformance.sample import MOST, all_features, cover, factors, features, sample_matrix
+from tests.conformance.stacks import SAMPLES
+
+
+@pytest.mark.parametrize("stack", SAMPLES)
+def test_a_sample_has_every_pair_and_is_not_too_large(stack: str) -> None:
+    count, seed = SAMPLES[stack]
+    chosen = [request for _, request in sample_matrix(count, seed)]
+    assert len({id(request) for request in chosen}) == len(chosen) == count
+    assert len(chosen) * (1 + BAKED_EACH) <= MOST
+    assert all_features(chosen) == all_features(matrix_requests())
+
+
+@pytest.mark.parametrize("stack", SAMPLES)
+def test_a_sample_has_each_of_the_tuples_that_it_is_held_to(stack: str) -> None:
+    chosen = [factors(request) for _, request in sample_matrix(*SAMPLES[stack])]
+    floats = ("float32", "float16", "bfloat16")
+    integers = tuple(f"{sign}int{bits}" for sign, bits in product(("", "u"), (2, 4, 8, 16)))
+    dtypes = {(each["op"], each["x"], each["scale"], each["y"]) for each in chosen}
+    assert dtypes == {
+        *(("QuantizeLinear", x, scale, y) for x, scale, y in product(floats, floats, integers)),
+        *(("DequantizeLinear", x, scale, y) for x, scale, y in product((*integers, "int32"), floats, floats)),
+    }
+    kernels = {(each["division"], each["y"], each["granularity"], each["zero_point"]) for each in chosen}
+    granularities = ("per_tensor", "per_axis", "blocked")
+    assert kernels == {
+        *product(floats, integers, granularities, (True, False)),
+        *product(("none",), floats, granularities, (True, False)),
+    }
+
+
+def test_samples_are_the_same_in_every_run_and_differ_between_stacks() -> None:
+    assert sample_matrix(50, 1) == sample_matrix(50, 1)
+    numbers = [{number for number, _ in sample_matrix(*sample)} for sample in SAMPLES.values()]
+    assert len(set[int]().union(*numbers)) > 700
+
+
+def test_a_cover_takes_what_adds_most_first() -> None:
+    offered = [frozenset({(1,)}), frozenset({(1,), (2,), (3,)}), frozenset({(3,), (4,)}), frozenset({(4,)})]
+    assert cover(offered, 0) in ([1, 2], [1, 3])
+
+
+def test_features_are_pairs_and_two_tuples() -> None:
+    request = matrix_requests()[0]
+    assert len(features(request)) == 7 * 6 // 2 + 2
+    assert ("pair", ("op", "QuantizeLinear"), ("x", "float32")) in features(request)
