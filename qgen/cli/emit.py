@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qgen.cli.arguments import add_kernel_arguments, read_request
+from qgen.cli.arguments import PLAIN, add_kernel_arguments, read_request
 from qgen.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ examples:
   qgen emit QuantizeLinear --x float32 --y uint4 --zero-point --blocked -1:32 --shape 64,100 -o shaders
   qgen emit DequantizeLinear --x int8 --scale float16 --per-axis 0 -o -
 """
-
-_SHARED: Final = frozenset({"numerics", "target", "entry_point", "group"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,17 +68,16 @@ def warn_of_request(request: Request, color: str) -> None:
 
 
 def _run_all(arguments: argparse.Namespace) -> int:
-    from qgen.cli.arguments import PLAIN  # start-up time
     from qgen.cli.matrix import emit_matrix  # start-up time
 
-    given = [name for name in (*PLAIN, "op", "per_axis", "blocked", "no_saturate") if getattr(arguments, name) is not None]
-    refused = [name for name in given if name not in _SHARED]
-    if refused:
-        word = "OP" if refused[0] == "op" else f"--{refused[0].replace('_', '-')}"
+    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate")
+    given = [name for name in names if getattr(arguments, name) is not None and name != "target"]
+    if given:
+        word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"
         arguments.parser.error(f"--all emits every kernel, so {word} has no meaning")
     if arguments.output in {None, "-"}:
         arguments.parser.error("--all needs a folder: -o DIR")
     jobs = 1 if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         arguments.parser.error("--jobs is at least 1")
-    return emit_matrix(arguments.output, {name: getattr(arguments, name) for name in given}, jobs, is_quiet=arguments.quiet)
+    return emit_matrix(Path(arguments.output), arguments.target or "webgpu", jobs, is_quiet=arguments.quiet)

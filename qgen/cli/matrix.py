@@ -5,36 +5,26 @@ from __future__ import annotations
 import json
 import multiprocessing
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from qgen.check.matrix import matrix_requests
 from qgen.cli.files import write_if_changed
-from qgen.cli.terminal import Progress
-from qgen.compiler import compile_kernel, make_request
+from qgen.cli.terminal import Progress, count
+from qgen.compiler import Request, compile_kernel
+from qgen.dtypes import DType
 from qgen.errors import QgenError
-from qgen.shapes import Granularity, blocked, per_axis, per_tensor
 from qgen.sidecar.text import print_sidecar
-from qgen.signatures import GranularityKind, Signature, distinct_key, enumerate_signatures
 
 INDEX: Final = "index.json"
-GRANULARITIES: Final[Mapping[GranularityKind, Granularity]] = {
-    "per_tensor": per_tensor(),
-    "per_axis": per_axis(1),
-    "blocked": blocked(-1, 32),
-}
-"""The granularity that stands for its kind."""
-
 _CHUNK: Final = 8
-
-Variant = tuple[Signature, GranularityKind]
 
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """One kernel's files."""
+    """One kernel's files, and its entry in the index."""
 
     name: str
     wgsl: str
@@ -49,44 +39,40 @@ class Refused:
     code: str
     message: str
     hint: str
-    place: Any
 
 
-def distinct_variants() -> list[Variant]:
-    """Return one signature, the newest, for each distinct kernel before shapes."""
-    return list({distinct_key(signature, kind): (signature, kind) for signature, kind in enumerate_signatures()}.values())
-
-
-def emit_matrix(folder: str, words: Mapping[str, Any], jobs: int, *, is_quiet: bool) -> int:
-    """Write every distinct kernel and the index into `folder`; `words` go to `make_request`. Returns the exit code."""
-    variants = distinct_variants()
+def emit_matrix(folder: Path, target: str, jobs: int, *, is_quiet: bool) -> int:
+    """Write every distinct kernel for `target`, and the index, into `folder`, with `jobs` processes. Returns the exit code."""
+    requests = matrix_requests(target)
     entries: dict[str, dict[str, Any]] = {}
     written = 0
-    with Progress(len(variants), "kernels", is_quiet=is_quiet) as progress:
-        for result in _compile_all(variants, words, jobs):
+    with Progress("kernels", is_quiet=is_quiet) as progress:
+        for done, result in enumerate(_compile_all(requests, jobs), 1):
             if isinstance(result, Refused):
-                raise QgenError(result.code, result.message, hint=result.hint, place=result.place)
-            changed = [
-                write_if_changed(Path(folder, f"{result.name}.wgsl"), result.wgsl),
-                write_if_changed(Path(folder, f"{result.name}.json"), result.sidecar),
-            ]
+                raise QgenError(result.code, result.message, hint=result.hint)
+            files = {f"{result.name}.wgsl": result.wgsl, f"{result.name}.json": result.sidecar}
+            changed = [write_if_changed(folder / name, text) for name, text in files.items()]
             written += any(changed)
             entries[result.name] = result.entry
-            progress.advance()
-    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(entries.items()))
-    write_if_changed(Path(folder, INDEX), f'{{\n "format": "qgen.matrix",\n "format_version": 1,\n "kernels": {{\n{rows}\n }}\n}}\n')
+            progress.show(done, len(requests))
+    write_if_changed(folder / INDEX, print_index(entries))
     if not is_quiet:
-        print(f"{len(entries)} kernels in {folder}: {written} written, {len(entries) - written} unchanged")
+        print(f"{count(len(entries), 'kernel')} in {folder}: {written:,} written, {len(entries) - written:,} unchanged")
     return 0
 
 
-def _compile_all(variants: list[Variant], words: Mapping[str, Any], jobs: int) -> Iterator[Emitted | Refused]:
-    work = partial(_compile_one, words=words)
+def print_index(entries: dict[str, dict[str, Any]]) -> str:
+    """Return the index's text: what each kernel computes, by its name."""
+    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(entries.items()))
+    return f'{{\n "format": "qgen.matrix",\n "format_version": 1,\n "kernels": {{\n{rows}\n }}\n}}\n'
+
+
+def _compile_all(requests: Iterable[Request], jobs: int) -> Iterator[Emitted | Refused]:
     if jobs == 1:
-        yield from map(work, variants)
+        yield from map(_compile_one, requests)
         return
     with multiprocessing.Pool(jobs, _leave_interrupts) as pool:
-        yield from pool.imap(work, variants, _CHUNK)
+        yield from pool.imap(_compile_one, requests, _CHUNK)
 
 
 def _leave_interrupts() -> None:
@@ -94,31 +80,19 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _compile_one(variant: Variant, words: Mapping[str, Any]) -> Emitted | Refused:
-    signature, kind = variant
+def _compile_one(request: Request) -> Emitted | Refused:
     try:
-        request = make_request(
-            signature.op,
-            x=signature.x,
-            scale=signature.scale,
-            y=signature.y,
-            zero_point=signature.zero_point,
-            granularity=GRANULARITIES[kind],
-            opset=signature.version,
-            precision=signature.precision,
-            saturate=signature.saturate,
-            domain=signature.domain,
-            **words,
-        )
         compiled = compile_kernel(request)
     except QgenError as error:
-        return Refused(error.code, error.message, error.hint, error.place)
+        return Refused(error.code, error.message, error.hint)
+    signature = request.signature
     entry = {
         "op": signature.op,
         "x": signature.x.name,
         "scale": signature.scale.name,
         "y": signature.y.name,
         "zero_point": signature.zero_point,
-        "granularity": kind,
+        "granularity": request.granularity.kind,
+        "division": signature.division.name if isinstance(signature.division, DType) else signature.division and signature.division.value,
     }
     return Emitted(compiled.name, compiled.wgsl, print_sidecar(compiled.sidecar), entry)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgen.arrays import from_codes, numpy_dtype, to_codes, unpack
+from qgen.arrays import from_codes, numpy_dtype, unpack
 from qgen.cli.files import read_bytes
 from qgen.dtypes import DType, Family
 from qgen.errors import QgenError
@@ -57,12 +57,13 @@ def to_logical(array: Array, dtype: DType, shape: Shape | None, place: str) -> A
             raise QgenError("QG906", message, hint="give it, as --shape-of x=2,3", place=place)
         return _with_place(lambda: unpack(array, dtype, shape), place)
     if shape is not None and array.shape != shape:
-        raise QgenError(
-            "QG907", f"the array has shape {list(array.shape)}, not {list(shape)}", hint="correct --shape-of, or the array", place=place
-        )
+        hint = "give an array of this shape; a kernel emitted without --shape takes any"
+        raise QgenError("QG907", f"the array has shape {list(array.shape)}, not {list(shape)}", hint=hint, place=place)
     if array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == numpy_dtype(dtype).itemsize:
         return _with_place(lambda: from_codes(_codes(array, dtype), dtype, array.shape), place)
-    _with_place(lambda: to_codes(array[:0] if array.ndim else array, dtype), place)
+    if array.dtype.newbyteorder("=") != numpy_dtype(dtype):
+        hint = f"give an array of {dtype.name}, its codes, or its packed bytes: `qgen run --help`"
+        raise QgenError("QG240", f"an array of {array.dtype} was given where {dtype.name} is needed", hint=hint, place=place)
     return array
 
 

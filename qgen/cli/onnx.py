@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from qgen.cli.list import align
+from qgen.cli.terminal import count, warn
+
+if TYPE_CHECKING:
+    from qgen.importer import Bundle
 
 SUMMARY: Final = "compile every QuantizeLinear and DequantizeLinear node of a model"
 USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--dry-run]"
 DESCRIPTION: Final = """\
 Compiles a kernel for each QuantizeLinear and DequantizeLinear node of an ONNX model, of ai.onnx and
 com.microsoft, in the main graph, in subgraphs and in functions; equal kernels once. DIR/index.json maps each
-node to its kernel, with the reason for each node that was left out.
+node to its kernel, with the reason for each node that was left out. Prints the same as a table.
 """
 
 
@@ -26,13 +32,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Emit the model's kernels."""
-    if arguments.output is None and not arguments.dry_run:
+    if arguments.output == "-" or (arguments.output is None and not arguments.dry_run):
         arguments.parser.error("a folder is needed: -o DIR (or --dry-run)")
     from qgen.importer import load_bundle  # start-up time
 
     bundle = load_bundle(arguments.model, shapes=arguments.shapes)
     if not arguments.dry_run:
         bundle.save(arguments.output)
+    for text in warnings_of(bundle):
+        warn(text, arguments.color)
     if not arguments.quiet:
-        print(bundle)
+        print(print_bundle(bundle))
     return 0
+
+
+def warnings_of(bundle: Bundle) -> list[str]:
+    """Return what a user should hear, about the model and about each node."""
+    return [*bundle.warnings, *(f"{node.path}: {text}" for node in bundle.nodes for text in node.warnings)]
+
+
+def print_bundle(bundle: Bundle) -> str:
+    """Return the table of nodes, each with its kernel or the reason why it has none, and a line that counts them."""
+    rows = [(node.op, node.path, node.kernel or f"left out, {node.reason}") for node in bundle.nodes]
+    left_out = sum(node.kernel is None for node in bundle.nodes)
+    counts = f"{count(len(rows), 'node')}, {count(len(bundle.kernels), 'kernel')}, {count(left_out, 'node')} left out"
+    return "\n".join([*(align(rows) if rows else []), counts])

@@ -112,7 +112,7 @@ def read_inputs(kernel: Kernel, files: Mapping[str, str], shapes: Mapping[str, S
             place = f"input `{name}`, {files[name]}"
             array, dtype = load_array(files[name]), kernel.compiled.checked.operand(name).dtype
             shape = shapes.get(name)
-            if shape is None and is_packed(array, dtype):
+            if shape is None and (is_packed(array, dtype) or name == kernel.inputs[0]):
                 shape = _follow_shape(kernel, name, arrays)
             arrays[name] = to_logical(array, dtype, shape, place)
     return arrays

@@ -25,24 +25,38 @@ class StoredKernel:
     """Whether this qgen compiles the very text of the file."""
 
     def resolve_device(self, device: str) -> str:
-        """Return `device`, `auto` made definite: a text that this qgen does not compile runs on an adapter only.
+        """Return `device`, made definite as by `resolve_device`.
 
-        Raises `QgenError` QG904 for the CPU, whose evaluator runs what is compiled here and not the file's text; `UnavailableError` where
-        there is no such adapter.
+        Raises `QgenError` QG904 for the CPU where the file's text is not what is compiled here, which is what the evaluator runs.
         """
-        if self.is_current:
-            return device
-        if device == "auto":
-            from qgen.runtime import open_device  # an adapter takes seconds to open
-
-            try:
-                open_device("gpu")
-            except UnavailableError:
-                device = CPU
-        if device == CPU:
+        device = resolve_device(device)
+        if device == CPU and not self.is_current:
             message = f"the text of {self.path} is not what this qgen compiles from its sidecar, and the CPU runs nothing else"
             raise QgenError("QG904", message, hint="emit it anew with `qgen emit`, or run it on an adapter with --device gpu")
-        return "gpu" if device == "auto" else device
+        return device
+
+
+def resolve_device(device: str) -> str:
+    """Return `device`, with `auto` made `gpu` where there is an adapter and `cpu` where there is none."""
+    if device != "auto":
+        return device
+    from qgen.runtime import open_device  # an adapter takes seconds to open
+
+    try:
+        open_device("gpu")
+    except UnavailableError:
+        return CPU
+    return "gpu"
+
+
+def describe_device(device: str) -> str:
+    """Return the name of a resolved device: the adapter's own, and what drives it."""
+    if device == CPU:
+        return "the CPU"
+    from qgen.runtime import open_device  # an adapter takes seconds to open
+
+    opened = open_device(device)
+    return f"{opened.name} ({opened.backend})"
 
 
 def load_kernel(path: Path) -> StoredKernel:
@@ -81,6 +95,16 @@ def read_sidecar(path: Path) -> dict[str, Any]:
     if sidecar.get("format_version") != FORMAT_VERSION:
         raise _no_sidecar(path, f"its `format_version` is not {FORMAT_VERSION}")
     return sidecar
+
+
+def read_format(path: Path) -> str | None:
+    """Return the `format` of a file of qgen's (`qgen.kernel`, and the indexes of folders), None for any other file."""
+    try:
+        content = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    kind = content.get("format") if isinstance(content, dict) else None
+    return kind if isinstance(kind, str) and kind.startswith("qgen.") else None
 
 
 def _no_sidecar(path: Path, reason: str) -> QgenError:

@@ -43,6 +43,11 @@ def _paint_line(line: str) -> str:
     return line
 
 
+def count(number: int, noun: str) -> str:
+    """Return `1 kernel`, `1,782 kernels`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def warn(text: str, mode: str) -> None:
     """Print a warning."""
     line = f"warning: {text}"
@@ -52,11 +57,10 @@ def warn(text: str, mode: str) -> None:
 class Progress:
     """A bar on standard error where that is a terminal, and nothing where it is not; a context manager that leaves a clean line."""
 
-    def __init__(self, total: int, what: str, *, is_quiet: bool = False) -> None:
-        """Count up to `total`; `what` is the plural of what is counted."""
-        self._total = total
+    def __init__(self, what: str, *, is_quiet: bool = False) -> None:
+        """Make a bar; `what` is the plural of what is counted."""
         self._what = what
-        self._done = 0
+        self._percent = -1
         self._shows = sys.stderr.isatty() and not is_quiet
 
     def __enter__(self) -> Self:
@@ -69,14 +73,11 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def advance(self) -> None:
-        """Count one more."""
-        self.show(self._done + 1)
-
-    def show(self, done: int) -> None:
-        """Show that `done` are done, where the bar or the percentage changes by it."""
-        before, self._done = self._done, done
-        if self._shows and (100 * done // self._total != 100 * before // self._total or before == 0):
-            cells = _CELLS * done // self._total
-            sys.stderr.write(f"\r[{'#' * cells}{'.' * (_CELLS - cells)}] {100 * done // self._total:3}%  {done}/{self._total} {self._what}")
+    def show(self, done: int, total: int) -> None:
+        """Show that `done` of `total` are done; writes once a percent."""
+        percent = 100 * done // total
+        if self._shows and percent != self._percent:
+            self._percent = percent
+            cells = _CELLS * done // total
+            sys.stderr.write(f"\r[{'#' * cells}{'.' * (_CELLS - cells)}] {percent:3}%  {done}/{total} {self._what}")
             sys.stderr.flush()
