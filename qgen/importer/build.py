@@ -18,11 +18,12 @@ from qgen.kernel import Kernel, compile_request
 
 def build_bundle(path: Path, choices: Choices) -> Bundle:
     """Return the kernels of the model at `path`; raises `QgenError` where the file is at fault."""
-    walk = Walk(read_model(path))
+    model, warnings = read_model(path)
+    walk = Walk(model)
     kernels: dict[str, Kernel] = {}
     compiled: dict[Request, Kernel] = {}
     nodes = tuple(_import_node(site, choices, kernels, compiled) for site in walk.sites())
-    return Bundle(kernels, nodes, tuple(walk.warnings))
+    return Bundle(kernels, nodes, (*warnings, *walk.warnings))
 
 
 def _import_node(site: Site, choices: Choices, kernels: dict[str, Kernel], compiled: dict[Request, Kernel]) -> NodeRecord:

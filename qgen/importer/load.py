@@ -19,7 +19,7 @@ def load_bundle(model: str | os.PathLike[str], *, shapes: str = "baked", target:
 
     Nodes of ai.onnx and com.microsoft, in the main graph, in subgraphs, and in model-local functions, once for each call. `shapes` is
     `baked` (uniforms where inference does not know all of x's shape) or `uniform`. A node that has no kernel is in the bundle with its
-    reason. Nothing is read but the file itself; of external data only that they are there. Raises `QgenError` QG400 to QG418 where the file
+    reason. Nothing is read but the file itself; of external data only that they are there. Raises `QgenError` QG400 to QG417 where the file
     is at fault, QG403 for another `shapes`, and `UnavailableError` QG402 where onnx is not installed.
     """
     if shapes not in SHAPES:

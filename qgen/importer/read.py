@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from qgen.errors import QgenError
-from qgen.importer.functions import check_calls, function_key
+from qgen.importer.functions import all_nodes, check_calls, function_key, subgraphs
 from qgen.importer.tensors import check_tensor, drop_large_data
 from qgen.importer.text import printable, read_text
 
@@ -20,10 +20,10 @@ _NO_MODEL: Final = "give a file that `onnx.save` wrote; qgen reads the binary fo
 _BROKEN_GRAPH: Final = "the model is damaged, or its exporter is at fault: `onnx.checker.check_model` says more"
 
 
-def read_model(path: Path) -> ModelProto:
-    """Return the model of a file, checked, and without the data of its large tensors.
+def read_model(path: Path) -> tuple[ModelProto, tuple[str, ...]]:
+    """Return the model of a file, checked, and without the data of its large tensors; and what the user should hear about it.
 
-    Raises `QgenError` QG400 where the file is no model, QG401 where it cannot be read, QG410 to QG418 where the model is broken or hostile.
+    Raises `QgenError` QG400 where the file is no model, QG401 where it cannot be read, QG410 to QG417 where the model is broken or hostile.
     """
     model = _parse(path)
     folders = (Path(os.path.realpath(path.parent)), Path(os.path.realpath(path)).parent)
@@ -34,13 +34,12 @@ def read_model(path: Path) -> ModelProto:
         place = printable(f"function {domain}.{name}{':' if overload else ''}{overload}")
         formal = [read_text(name, place) for name in function.input]
         _check_nodes(function.node, _once(formal, place), function.output, place)
-        for info in function.value_info:
-            _check_value(info, place)
     for tensor, place in _tensors_of_model(model):
         check_tensor(tensor, folders, place)
         drop_large_data(tensor)
     check_calls(model)
-    return model
+    negative = _clear_negative_dims(_declared(model), "the declared shapes")
+    return model, ("the model declares negative dimensions, which ONNX does not have; they are taken as unknown",) if negative else ()
 
 
 def _parse(path: Path) -> ModelProto:
@@ -79,8 +78,6 @@ def _check_graph(graph: GraphProto, outer: frozenset[str], place: str) -> None:
     inputs = _once([read_text(value.name, place) for value in graph.input], place)
     tensors = [*(tensor.name for tensor in graph.initializer), *(sparse.values.name for sparse in graph.sparse_initializer)]
     initializers = _once([read_text(name, place) for name in tensors], place)
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        _check_value(value, place)
     outputs = [value.name for value in graph.output]
     _check_nodes(graph.node, inputs | initializers, outputs, place, outer)
 
@@ -156,13 +153,26 @@ def _has_cycle(nodes: Sequence[NodeProto]) -> bool:
     return done < len(nodes)
 
 
-def _check_value(value: ValueInfoProto, place: str) -> None:
-    name = printable(read_text(value.name, place))
-    for dim in value.type.tensor_type.shape.dim:
-        read_text(dim.dim_param, place)
-        if dim.dim_value < 0:
-            message = f"the shape of `{name}` has the dimension {dim.dim_value}"
-            raise QgenError("QG418", message, hint="an unknown dimension has a name, or nothing at all", place=place)
+def _clear_negative_dims(values: Iterable[ValueInfoProto], place: str) -> bool:
+    """Make negative dimensions unknown, in place, which is what exporters mean by -1; tell whether there were any."""
+    found = False
+    for value in values:
+        read_text(value.name, place)
+        for dim in value.type.tensor_type.shape.dim:
+            read_text(dim.dim_param, place)
+            if dim.dim_value < 0:
+                dim.ClearField("dim_value")
+                found = True
+    return found
+
+
+def _declared(model: ModelProto) -> Iterator[ValueInfoProto]:
+    graphs = [model.graph, *(graph for node in all_nodes(model.graph.node) for _, graph in subgraphs(node))]
+    for function in model.functions:
+        yield from function.value_info
+        graphs += [graph for node in all_nodes(function.node) for _, graph in subgraphs(node)]
+    for graph in graphs:
+        yield from (*graph.input, *graph.output, *graph.value_info)
 
 
 def _tensors_of_model(model: ModelProto) -> Iterator[tuple[TensorProto, str]]:
