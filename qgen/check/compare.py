@@ -85,7 +85,7 @@ def check_kernel(kernel: Kernel, device: str, shapes: Sequence[tuple[int, ...]] 
 
 def run_kernel(kernel: Kernel, device: str, inputs: Mapping[str, Array]) -> dict[str, Words]:
     """Return the words of each output; on an adapter, canaries around every buffer are checked."""
-    operands = [operand for operand in kernel.compiled.checked.operands if not operand.is_output]
+    operands = [operand for operand in kernel.compiled.checked.bound if not operand.is_output]
     words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands}
     plan = kernel.plan({name: tuple(array.shape) for name, array in inputs.items()})
     if device == CPU:

@@ -66,6 +66,14 @@ def decode(codes: Codes, dtype: DType) -> Values:
         return np.asarray(from_codes(codes, dtype, codes.shape).astype(np.float64))
 
 
+def value_range(dtype: DType) -> tuple[float, float]:
+    """Return the least and the greatest finite value."""
+    if dtype.format is None:
+        return float(dtype.min), float(dtype.max)
+    greatest = float(decode(np.array([dtype.format.max_code], np.uint32), dtype)[0])
+    return -greatest, greatest
+
+
 def encode(values: Values, dtype: DType) -> Codes:
     """Return the codes next to `values`: rounded, saturated where the dtype is an integer."""
     with np.errstate(all="ignore"):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qgen.arrays import from_codes
-from qgen.check.edges import Codes, Values, decode, edge_codes, encode, step_codes
+from qgen.check.edges import Codes, Values, decode, edge_codes, encode, step_codes, value_range
 from qgen.dtypes import DType
 from qgen.kernel import Kernel
 from qgen.shapes import Blocked, Granularity, PerAxis, make_view, scale_shape
@@ -51,7 +51,9 @@ def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int) -> dict[str, 
     groups = _find_groups(granularity, shape, math.prod(shared))
     quantized = signature.y if signature.is_quantize else signature.x
     has_zero_point = len(kernel.inputs) > len(("x", "scale"))
-    zero_points = _zero_points(quantized, groups.count, seed, rng) if has_zero_point else np.zeros(groups.count, np.uint32)
+    # DequantizeLinear takes no other zero point of a float8 than zero (SEMANTICS 2.1, row 13).
+    has_values = has_zero_point and (signature.is_quantize or not quantized.is_float8)
+    zero_points = _zero_points(quantized, groups.count, seed, rng) if has_values else np.zeros(groups.count, np.uint32)
     if signature.is_quantize:
         scales = _scales_to_divide(signature, groups.count, seed, rng)
         x = _dividends(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), seed)
@@ -115,9 +117,8 @@ def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.r
 def _scales_to_divide(signature: Signature, count: int, seed: int, rng: np.random.Generator) -> Codes:
     """Return scales by which quotients reach the whole range of the output while x stays finite: any, and powers of two."""
     dtype, x, quantized = signature.scale, signature.x, signature.y
-    widest = float(np.max(np.abs(decode(encode(np.array([-np.inf, np.inf]), quantized), quantized))))
-    greatest = float(decode(np.array([x.format.max_code if x.format else x.max], np.uint32), x)[0]) / (2 * widest + 4)
-    top = min(4.0, math.log2(greatest))
+    widest = max(map(abs, value_range(quantized)))
+    top = min(4.0, math.log2(value_range(x)[1] / (2 * widest + 4)))
     exponents = rng.uniform(top - 12, top, count)
     signs = np.where(rng.integers(0, 4, count) == 0, -1.0, 1.0)
     return _scales(dtype, seed, signs * 2.0**exponents, signs * 2.0 ** np.floor(exponents), rng)
@@ -148,7 +149,7 @@ def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_point
     """Return x: edges, random codes, quotients within one unit of k + 1/2, quotients anywhere in the output's range."""
     dtype, quantized, count = signature.x, signature.y, groups.of.size
     rng = np.random.default_rng([seed, count])
-    ends = decode(encode(np.array([-np.inf, np.inf]), quantized), quantized)
+    ends = np.array(value_range(quantized))
     scale, zero_point = scales[groups.of], zero_points[groups.of]
     inside = rng.uniform(ends[0] - 3, ends[1] + 3, count) - zero_point
     at_end = ends[rng.integers(0, 2, count)] + rng.integers(-3, 3, count) - zero_point

@@ -36,6 +36,6 @@ def test_kernels_are_right(runner: str) -> None:
 def _make_job(kernel: Kernel, shape: tuple[int, ...], seed: int) -> Job:
     inputs = make_inputs(kernel, shape, seed)
     plan = kernel.plan({name: array.shape for name, array in inputs.items()})
-    operands = [operand for operand in kernel.compiled.checked.operands if not operand.is_output]
+    operands = [operand for operand in kernel.compiled.checked.bound if not operand.is_output]
     words = {operand.name: pack_words(inputs[operand.name], operand.dtype).tobytes() for operand in operands}
     return make_job(kernel.wgsl, kernel.sidecar, plan, words)
