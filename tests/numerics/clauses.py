@@ -1,0 +1,119 @@
+"""The library's `is` clauses as pairs of computations: what the oracle says of a clause, and what the evaluator makes of its function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qgen.arrays import from_codes, to_codes
+from qgen.dtypes import DType
+from qgen.evaluate import IEEE, ArithmeticModel, evaluate_function
+from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, struct_of
+from qgen.frontend.parse import parse_source
+from qgen.ir.program import Function
+from qgen.ir.types import Int, Value
+from qgen.numerics import library
+from qgen.oracle.formats import decode, encode
+from qgen.oracle.reference import _evaluate
+
+Codes = NDArray[Any]
+"""One element a lane: uint32 codes of a dtype, or int32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause, the function that has it (for one format), and the functions that it may call."""
+
+    name: str
+    pattern: Pattern
+    function: Function
+    callees: Mapping[str, Function]
+
+    def __str__(self) -> str:
+        """Return the function's name, as the emitted text has it."""
+        return self.function.name
+
+    def actual(self, args: tuple[Codes, ...], model: ArithmeticModel = IEEE) -> Codes:
+        """Return what the function computes; every lane has to be usable."""
+        result = evaluate_function(self.function, self.callees, args, model)
+        assert result.held.all()
+        assert isinstance(result.value, np.ndarray)
+        return result.value
+
+    def expected(self, args: tuple[Codes, ...]) -> Codes:
+        """Return what the clause says, computed exactly by the oracle.
+
+        `round_even` is clamped to its interval, to which the front end holds every formula (QG017, QG018).
+        """
+        values = {name: _values(of, arg) for (name, of), arg in zip(self.pattern.params, args, strict=True)}
+        with np.errstate(all="ignore"):
+            result = _evaluate(self.pattern.expr, values, {})
+            match self.pattern.expr.type:
+                case DType() as dtype:
+                    return to_codes(encode(result, dtype), dtype)
+                case Int(lo, hi):
+                    return np.clip(result, lo, hi).astype(np.int32)
+                case other:
+                    raise TypeError(other)
+
+
+def _values(of: Value, arg: Codes) -> NDArray[np.float64]:
+    return decode(from_codes(arg, of, arg.shape), of) if isinstance(of, DType) else arg.astype(np.float64)
+
+
+def mismatches(clause: Clause, args: tuple[Codes, ...], model: ArithmeticModel = IEEE) -> list[str]:
+    """Return up to five lanes on which function and clause differ, with arguments, found and wanted code."""
+    found, wanted = clause.actual(args, model), clause.expected(args)
+    assert found.shape == wanted.shape
+    lanes = np.flatnonzero(found.astype(np.int64) != wanted.astype(np.int64))[:5]
+    return [f"{clause}({', '.join(hex(arg[lane]) for arg in args)}) = {hex(found[lane])}, wanted {hex(wanted[lane])}" for lane in lanes]
+
+
+@lru_cache(maxsize=1)
+def library_clauses() -> tuple[Clause, ...]:
+    """Return every clause of the library as the compiler uses it, generic functions once for each format of their class."""
+    return tuple(
+        Clause(
+            candidate.name,
+            candidate.pattern,
+            library.function(candidate.name, candidate.format),
+            {found.name: found for found in library.closure(candidate.name, candidate.format)},
+        )
+        for found in library.candidates().values()
+        for candidate in found
+    )
+
+
+def library_texts() -> dict[str, str]:
+    """Return the texts of the library by file name."""
+    return {name: files("qgen.numerics").joinpath(name).read_text(encoding="utf-8") for name in library.FILES}
+
+
+_parsed = lru_cache(maxsize=16)(parse_source)
+
+
+def clauses_of(texts: Mapping[str, str]) -> Iterator[Clause]:
+    """Yield the clauses of other texts, checked here from the front end up; the compiler's library stays as it is."""
+    sources = [_parsed(text, name) for name, text in texts.items()]
+    fns = {fn.name: (source, fn) for source in sources for fn in source.fns}
+    structs = {struct.name: struct_of(struct) for source in sources for struct in source.structs}
+    known = Declarations({name: fn for name, (_, fn) in fns.items()}, structs)
+    plain = {name: check_fn(source, fn, known, None) for name, (source, fn) in fns.items() if fn.generic is None}
+    generic = {name: (source, fn) for name, (source, fn) in fns.items() if fn.generic is not None}
+    for name, (source, fn) in fns.items():
+        for format_ in library.formats(fn) if fn.clauses else ():
+            functions = dict(plain)
+            if format_ is not None:
+                for other, decl in generic.values():
+                    if format_ in library.formats(decl):
+                        checked = check_fn(other, decl, known, format_)
+                        functions[checked.name] = checked
+            function = functions[name if format_ is None else f"{name}_{format_.name}"]
+            for clause in fn.clauses:
+                yield Clause(name, check_clause(source, fn, clause, format_), function, functions)
