@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qgen.arrays import pack_words, to_codes, unpack_words
-from qgen.check.inputs import make_inputs
+from qgen.check.inputs import KINDS, make_inputs
 from qgen.check.shapes import check_shapes
 from qgen.dtypes import WORD_BITS, DType
 from qgen.kernel import CPU, Kernel
 from qgen.oracle.groups import expand_groups
 from qgen.runtime import open_device
-from qgen.shapes import Granularity
+from qgen.shapes import Granularity, PerTensor
 
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
@@ -65,13 +65,16 @@ class CheckResult:
 def check_kernel(kernel: Kernel, device: str, shapes: Sequence[tuple[int, ...]] | None = None, seed: int = 0) -> CheckResult:
     """Run `kernel` on inputs of each of `shapes` (`check_shapes` where None), the seed one greater each time, and compare every bit.
 
+    Where there is one scale for the whole tensor, each shape has its turn once for each kind of scale.
+
     `device` is `cpu` or as for `open_device`. On an adapter each buffer lies between canaries. Raises `InternalError` for a kernel that the
     stack refuses or that writes where it may not, `EvaluationError` where the evaluator traps, and what `make_inputs`, `Kernel.plan` and
     `open_device` raise.
     """
     elements = mismatches = 0
     first = None
-    for number, shape in enumerate(check_shapes(kernel) if shapes is None else shapes):
+    rounds = KINDS if isinstance(kernel.request.granularity, PerTensor) else 1
+    for number, shape in enumerate(rounds * tuple(check_shapes(kernel) if shapes is None else shapes)):
         inputs = make_inputs(kernel, shape, seed + number)
         words = run_kernel(kernel, device, inputs)
         for name, want in kernel.reference(inputs).items():

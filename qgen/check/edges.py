@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ Codes = NDArray[np.uint32]
 Values = NDArray[np.float64]
 
 _FEW_BITS: Final = 4
+_GOLDEN: Final = 0.382
 _POWERS: Final = 12
 """How many powers of two of a float format are edges, spread over its exponents."""
 
@@ -35,6 +37,13 @@ def edge_codes(dtype: DType) -> Codes:
     elif not dtype.format.is_unsigned:
         codes |= {magnitude | 1 << (dtype.bits - 1) for magnitude in codes}
     return np.array(sorted(codes), np.uint32)
+
+
+def pick_edges(dtype: DType, number: NDArray[np.int64]) -> Codes:
+    """Return the edge of each number from 0 on: as many numbers in a row as there are edges give all, and few give some of every kind."""
+    edges = edge_codes(dtype)
+    step = next(step for step in range(round(len(edges) * _GOLDEN), len(edges) + 2) if math.gcd(step, len(edges)) == 1)
+    return np.asarray(edges[number * step % len(edges)], np.uint32)
 
 
 def _integer_edges(bits: int) -> list[int]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qgen.arrays import from_codes
-from qgen.check.edges import Codes, Values, decode, edge_codes, encode, step_codes, value_range
+from qgen.check.edges import Codes, Values, decode, edge_codes, encode, pick_edges, step_codes, value_range
 from qgen.dtypes import DType
 from qgen.kernel import Kernel
 from qgen.shapes import Blocked, Granularity, PerAxis, make_view, scale_shape
@@ -91,10 +91,9 @@ def _some(dtype: DType, count: int, rng: np.random.Generator) -> Codes:
 def _zero_points(dtype: DType, count: int, seed: int, rng: np.random.Generator) -> Codes:
     """Return, in turn, an extreme, an edge and a random code."""
     number = np.arange(count, dtype=np.int64) + seed
-    edges = edge_codes(dtype)
     ends = encode(np.array([dtype.min, dtype.max, 0], np.float64) if dtype.is_integer else np.array([0.0, -1.0, 1.0]), dtype)
     chosen = np.select(
-        [number % 3 == 0, number % 3 == 1], [ends[number // 3 % len(ends)], edges[number // 3 % len(edges)]], _some(dtype, count, rng)
+        [number % 3 == 0, number % 3 == 1], [ends[number // 3 % len(ends)], pick_edges(dtype, number // 3)], _some(dtype, count, rng)
     )
     return chosen.astype(np.uint32)
 
@@ -103,12 +102,11 @@ def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.r
     """Return scales by kind, in turn: an ordinary one, one that fits the data with a step of one unit, an edge, a random code."""
     count = ordinary.size
     number = np.arange(count, dtype=np.int64) + seed
-    edges = edge_codes(dtype)
     beside = step_codes(encode(fitted, dtype), rng.integers(-1, 2, count), dtype)
     kind = number % KINDS
     chosen = np.select(
         [kind == _ORDINARY, kind == _FITTED, kind == _EDGE],
-        [encode(ordinary, dtype), beside, edges[number // KINDS % len(edges)]],
+        [encode(ordinary, dtype), beside, pick_edges(dtype, number // KINDS)],
         _some(dtype, count, rng),
     )
     return chosen.astype(np.uint32)
@@ -137,12 +135,11 @@ def _scales_to_multiply(dtype: DType, y: DType, factors: Values, seed: int, rng:
 
 def _in_turn(dtype: DType, scale: DType, groups: _Groups, seed: int) -> Codes:
     """Return for every fourth element of a group the next edge, from where the last group with the same edge as scale has stopped."""
-    edges, period = edge_codes(dtype), KINDS * len(edge_codes(scale))
+    period = KINDS * len(edge_codes(scale))
     each = (int(groups.position.max(initial=0)) + KINDS) // KINDS
     number = np.arange(groups.count, dtype=np.int64) + seed
     start = number // period * each + number % period * _STRIDE
-    chosen: Codes = edges[(start[groups.of] + groups.position // KINDS) % len(edges)]
-    return chosen
+    return pick_edges(dtype, start[groups.of] + groups.position // KINDS)
 
 
 def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_points: Values, seed: int) -> Codes:

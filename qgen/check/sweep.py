@@ -19,9 +19,9 @@ Progress = Callable[[int, int], None]
 """Called with the number of kernels done and that of all, of the shard."""
 
 _SHARD: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
-_SEEDS: Final = 21
-_STEP: Final = 5
-"""Seeds from one kernel of the matrix to the next, and from one text of it to the next: no two have one, and kinds of scales alternate."""
+_SEEDS: Final = 67
+_STEP: Final = 17
+"""Seeds from one kernel of the matrix to the next, and from one text of it to the next: no two runs have the same."""
 
 
 @dataclass(frozen=True, slots=True)
