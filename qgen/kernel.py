@@ -122,8 +122,8 @@ class Kernel:
         missing = [name for name in self.inputs if name not in inputs]
         unknown = [name for name in inputs if name not in self.inputs]
         if missing or unknown:
-            wrong = f"`{missing[0]}` is missing" if missing else f"`{unknown[0]}` is no input"
-            raise QgenError("QG111", f"{wrong} of kernel {self.name}", hint=f"its inputs are {', '.join(self.inputs)}")
+            message = f"the input `{missing[0]}` is missing" if missing else f"there is no input `{unknown[0]}`"
+            raise QgenError("QG111", message, hint=f"those of kernel {self.name} are {', '.join(self.inputs)}")
         return inputs
 
 
@@ -151,7 +151,9 @@ def write_bytes(path: Path, data: bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise QgenError("QG110", f"cannot write {path}: {error.strerror}", hint="name a folder that can be written") from error
+        is_file = isinstance(error, FileExistsError | NotADirectoryError)  # what mkdir says of a path that leads through a file
+        reason = f"{path.parent} is no folder" if is_file else error.strerror
+        raise QgenError("QG110", f"cannot write {path}: {reason}", hint="name a folder that can be written") from error
 
 
 def _evaluate(program: Program, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan) -> dict[str, NDArray[np.uint32]]:
