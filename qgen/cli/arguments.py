@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ PLAIN: Final = (
 """The options that `make_request` takes under their own names."""
 
 
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add the option of commands that say what they did."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors and warnings only")
+
+
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the operator and the options that describe one kernel; each is None where it is not given."""
     parser.add_argument("op", metavar="OP", nargs="?", help="QuantizeLinear or DequantizeLinear")
@@ -48,7 +55,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--precision", metavar="T", help="the type QuantizeLinear divides in")
     group.add_argument("--no-saturate", action="store_true", default=None, help="do not saturate (float8 outputs alone)")
     group = parser.add_argument_group("the kernel")
-    group.add_argument("--numerics", metavar="M", help="strict (default)")
+    group.add_argument("--numerics", metavar="M", help="strict (default), exact or fast (`qgen explain QG104`)")
     group.add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
     group.add_argument("--name", metavar="N", help="the kernel's name (default: readable parts and a hash of the text)")
     group.add_argument("--entry-point", metavar="N", help="the entry point's name (default: main)")
@@ -68,6 +75,19 @@ def read_request(arguments: argparse.Namespace) -> Request:
     if arguments.blocked is not None:
         words["granularity"] = blocked(*arguments.blocked)
     return make_request(arguments.op, saturate=not arguments.no_saturate, **words)
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Return the reader of a word that is one of `names`; it suggests the nearest for another."""
+
+    def read(text: str) -> str:
+        if text in names:
+            return text
+        near = difflib.get_close_matches(text, names, n=1)
+        suggestion = f"did you mean `{near[0]}`?" if near else f"choose from {', '.join(names)}"
+        raise argparse.ArgumentTypeError(f"there is no `{text}` ({suggestion})")
+
+    return read
 
 
 def parse_blocked(text: str) -> tuple[int, int]:

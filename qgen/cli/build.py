@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from qgen.cli.arguments import add_quiet
 from qgen.cli.emit import warn_of_request
 from qgen.cli.files import is_current, write_if_changed
 
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder to write to")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 and print which files would change")
     parser.add_argument("--depfile", metavar="FILE", help="write a dependency file for make or ninja")
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from qgen.cli.arguments import add_quiet
 from qgen.cli.terminal import Progress, count, warn
 from qgen.errors import InternalError, QgenError
 
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="check every distinct kernel there is")
     parser.add_argument("--shard", metavar="I/N", help="of these, the I-th of N parts")
     parser.add_argument("--resume", metavar="FILE", help="keep in FILE what is done, and go on from there")
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ interruption and 141 where whoever read the output has gone.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -29,57 +30,59 @@ _FRAMES: Final = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name; that of the process by default) and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    color = "auto"
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a path need not be text, nor the terminal's encoding know every character
+    settings = argparse.Namespace(color="auto")
     try:
-        if words[:1] == ["validate"]:
-            return _validate(words[1:])
-        arguments = parse_arguments(words)
-        color = arguments.color
-        code = _run(arguments)
+        return _run(words, settings)
     except SystemExit as stop:  # argparse's way to end: help, version, and usage errors
         return stop.code if isinstance(stop.code, int) else 0
     except UnavailableError as error:
-        _say(str(error), color)
+        _say(str(error), settings.color)
         return UNAVAILABLE
     except QgenError as error:
-        _say(str(error), color)
+        _say(str(error), settings.color)
         return FAULT
     except KeyboardInterrupt:
-        _say("interrupted", color)
+        _say("interrupted", settings.color)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered must go somewhere when Python ends
-        return BROKEN_PIPE
-    except InternalError as error:
-        _say(f"internal error: {error}\n{_REPORT}", color)
-        return BUG
+    except OSError as error:
+        return _stop_writing(error, settings.color) if error.filename is None else _report_bug(error, settings.color)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, with its place, in place of a traceback
-        _say(f"internal error: {type(error).__name__}: {error}\n{_places(error)}\n{_REPORT}", color)
-        return BUG
-    return code
+        return _report_bug(error, settings.color)
 
 
-_REPORT: Final = "  = this is a bug in qgen: please report it with the command line and these lines"
+def _run(words: list[str], settings: argparse.Namespace) -> int:
+    """Return the exit code of a command; `settings.color` is what the command line says of it."""
+    code: int
+    if words[:1] == ["validate"]:
+        from qgen.validate.command import main as validate  # start-up time
 
-
-def _run(arguments: argparse.Namespace) -> int:
-    code: int = arguments.run(arguments)
+        code = validate(words[1:])  # it speaks naga's command line, which argparse cannot
+    else:
+        arguments = parse_arguments(words)
+        settings.color = arguments.color
+        code = arguments.run(arguments)
     sys.stdout.flush()
     return code
 
 
-def _validate(words: list[str]) -> int:
-    """Hand everything after `validate` through: it speaks naga's command line, which argparse cannot."""
-    from qgen.validate.command import main as validate  # start-up time
+def _stop_writing(error: OSError, color: str) -> int:
+    """Return the exit code where standard output takes no more; a file that cannot be written is a `QgenError` before it gets here."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered must go somewhere when Python ends
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    failure = QgenError("QG913", f"cannot write standard output: {error.strerror}", hint="see that there is room where it goes")
+    _say(str(failure), color)
+    return FAULT
 
-    code = validate(words)
-    sys.stdout.flush()
-    return code
 
-
-def _places(error: Exception) -> str:
+def _report_bug(error: Exception, color: str) -> int:
+    lines = [f"internal error: {error}" if isinstance(error, InternalError) else f"internal error: {type(error).__name__}: {error}"]
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
-    return "\n".join(f"  --> {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+    lines += [f"  --> {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
+    _say("\n".join([*lines, "  = this is a bug in qgen: please report it with the command line and these lines"]), color)
+    return BUG
 
 
 def _say(text: str, color: str) -> None:

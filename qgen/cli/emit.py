@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qgen.cli.arguments import PLAIN, add_kernel_arguments, read_request
+from qgen.cli.arguments import PLAIN, add_kernel_arguments, add_quiet, read_request
 from qgen.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from qgen.cli.arguments import one_of
+
 SUMMARY: Final = "print the operators, dtypes, signatures, targets or passes"
 USAGE: Final = "qgen list ops|dtypes|signatures|targets|passes [--format text|json]"
 DESCRIPTION: Final = """\
@@ -20,8 +22,8 @@ Row = Mapping[str, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("what", metavar="WHAT", choices=tuple(_TABLES), help="ops, dtypes, signatures, targets or passes")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="aligned text (default) or JSON")
+    parser.add_argument("what", metavar="WHAT", type=one_of(*_TABLES), help="ops, dtypes, signatures, targets or passes")
+    parser.add_argument("--format", metavar="F", type=one_of("text", "json"), default="text", help="text (aligned, default) or json")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
+from qgen.cli.arguments import add_quiet, one_of
 from qgen.cli.list import align
 from qgen.cli.terminal import count, warn
 
@@ -25,9 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL.onnx", help="the model's file")
     parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write to")
     parser.add_argument(
-        "--shapes", choices=("baked", "uniform"), default="baked", help="bake the shapes that inference knows (default), or none"
+        "--shapes",
+        metavar="S",
+        type=one_of("baked", "uniform"),
+        default="baked",
+        help="baked (default: where inference knows them), or uniform",
     )
     parser.add_argument("--dry-run", action="store_true", help="write nothing, and print what would be emitted")
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 from qgen import __version__
 from qgen.cli import build, check, emit, explain, onnx, run, show
 from qgen.cli import list as list_
-from qgen.cli.arguments import SIGNED_OPTIONS
+from qgen.cli.arguments import SIGNED_OPTIONS, one_of
 
 COMMANDS: Final[dict[str, ModuleType]] = {
     "emit": emit,
@@ -71,7 +71,9 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     top = _parser("qgen", "qgen COMMAND ...", "Compiles quantization operators into WGSL that any WebGPU runtime can embed.", _EPILOG)
     top.add_argument("--version", action="version", version=f"qgen {__version__}", help="print the version and exit")
     if not words or words[0].startswith("-"):
-        top.parse_args(words)
+        top.parse_known_args(words)
+        if words:
+            top.error(f"the command comes first: `{words[0]}` is none")
         top.error(f"no command given; commands are {', '.join(_ORDER)}")
     name = words[0]
     if name not in COMMANDS:
@@ -81,12 +83,12 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     module = COMMANDS[name]
     parser = _parser(f"qgen {name}", module.USAGE, module.DESCRIPTION, getattr(module, "EPILOG", None))
     module.add_arguments(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print errors and warnings only")
     parser.add_argument(
         "--color",
-        choices=("auto", "always", "never"),
+        metavar="WHEN",
+        type=one_of("auto", "always", "never"),
         default="auto",
-        help="colour diagnostics (auto: on a terminal, unless NO_COLOR is set)",
+        help="colour diagnostics: auto (default: on a terminal where NO_COLOR is not set), always, never",
     )
     parser.set_defaults(run=module.run, parser=parser)
     return parser.parse_args(join_signed(words[1:]))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from qgen.cli.arguments import parse_shape
+from qgen.cli.arguments import add_quiet, parse_shape
 from qgen.errors import QgenError
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shape-of", metavar="NAME=DIMS", type=parse_named_shape, action="append", default=[], help="the shape of packed bytes, as x=2,3"
     )
     parser.add_argument("--device", metavar="D", default="auto", help="where to run it (default: auto)")
+    add_quiet(parser)
 
 
 def parse_named(text: str) -> Named:

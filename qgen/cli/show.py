@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 SUMMARY: Final = "print a kernel's WGSL, or its IR after any pass"
 USAGE: Final = "qgen show OP --x T [--scale T] [--y T] [options] [--ir | --print-ir-after PASS|all]"
 DESCRIPTION: Final = """\
-Compiles one operator signature and prints what it becomes; writes no file. Without --ir and --print-ir-after that is the WGSL.
+Compiles one operator signature and prints what it becomes, without writing a file: the WGSL, unless --ir or
+--print-ir-after asks for the IR.
 """
 
 ALL: Final = "all"

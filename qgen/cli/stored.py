@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from qgen.cli.files import read_text
+from qgen.cli.files import read_bytes, read_text
 from qgen.compiler import request_of_sidecar
 from qgen.errors import QgenError, UnavailableError
 from qgen.kernel import CPU, Kernel, compile_request
@@ -87,8 +87,8 @@ def load_kernel(path: Path) -> StoredKernel:
 def read_sidecar(path: Path) -> dict[str, Any]:
     """Return the sidecar at `path`. Raises `QgenError` QG902 and QG903."""
     try:
-        sidecar = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+        sidecar = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
         raise _no_sidecar(path, f"it is not JSON: {error}") from error
     if not isinstance(sidecar, dict) or sidecar.get("format") != FORMAT:
         raise _no_sidecar(path, f"its `format` is not `{FORMAT}`")
@@ -100,8 +100,8 @@ def read_sidecar(path: Path) -> dict[str, Any]:
 def read_format(path: Path) -> str | None:
     """Return the `format` of a file of qgen's (`qgen.kernel`, and the indexes of folders), None for any other file."""
     try:
-        content = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError):
+        content = json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
         return None
     kind = content.get("format") if isinstance(content, dict) else None
     return kind if isinstance(kind, str) and kind.startswith("qgen.") else None
