@@ -28,7 +28,7 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     precision: object = None,
     saturate: bool = True,
     domain: str = "ai.onnx",
-    numerics: str = "strict",
+    numerics: str = "exact",
     target: str = "webgpu",
     name: str | None = None,
     entry_point: str = ENTRY_POINT,

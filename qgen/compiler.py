@@ -20,6 +20,7 @@ from qgen.errors import QgenError
 from qgen.formulas import builtin_formulas, find_operator
 from qgen.frontend.check_op import ENTRY_POINT, Binding, check_op
 from qgen.ir.program import Program
+from qgen.numerics.library import is_conditional
 from qgen.passes.hoist import snake_case
 from qgen.passes.pipeline import Variant, lower_program
 from qgen.passes.realise import MODES
@@ -80,7 +81,7 @@ def make_request(
     precision: object = None,
     saturate: bool = True,
     domain: str = "ai.onnx",
-    numerics: str = "strict",
+    numerics: str = "exact",
     target: str = "webgpu",
     name: str | None = None,
     entry_point: str = ENTRY_POINT,
@@ -126,10 +127,24 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
     checked = _check(signature)
     variant = Variant(request.mode, request.granularity, request.shape, request.target)
     legal, plan = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
-    wgsl = emit_module(ModuleSpec(legal, checked, plan, request.shape, request.mode, request.target, request.group))
+    uses_native = any(is_conditional(function.name) for function in legal.functions)
+    wgsl = emit_module(ModuleSpec(legal, checked, plan, request.shape, request.mode, uses_native, request.target, request.group))
     digest = hashlib.sha256(wgsl.encode()).hexdigest()
     name = request.name or f"{_readable_name(request)}_{digest[:_HASH_DIGITS]}"
-    spec = SidecarSpec(name, checked, legal, plan, request.shape, request.mode, request.target, request.group, _describe(request), digest)
+    spec = SidecarSpec(
+        name=name,
+        checked=checked,
+        program=legal,
+        plan=plan,
+        shape=request.shape,
+        mode=request.mode,
+        target=request.target,
+        group=request.group,
+        op=_describe(request),
+        division=signature.division if isinstance(signature.division, DType) else None,
+        uses_native=uses_native,
+        sha256=digest,
+    )
     return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,8 +72,9 @@ class Kernel:
         """Return the outputs by ONNX name, of x's shape, in numpy's or ml_dtypes' type, as `device` computes them.
 
         `inputs` has the logical arrays by ONNX name (`x`, `y_scale`, …), each of its exact dtype. `device` is `auto` (an adapter, else the
-        CPU), `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG240
-        for a wrong dtype, QG220 to QG228 for shapes that do not go together, `UnavailableError` where there is no such device.
+        CPU), `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG112
+        for a float8 zero point of DequantizeLinear that is not zero, QG240 for a wrong dtype, QG220 to QG228 for shapes that do not go
+        together, `UnavailableError` where there is no such device.
         """
         from qgen.arrays import pack_words, unpack_words  # numpy is not needed to emit
 
@@ -124,7 +126,19 @@ class Kernel:
         if missing or unknown:
             message = f"the input `{missing[0]}` is missing" if missing else f"there is no input `{unknown[0]}`"
             raise QgenError("QG111", message, hint=f"those of kernel {self.name} are {', '.join(self.inputs)}")
+        self._check_ignored(inputs)
         return inputs
+
+    def _check_ignored(self, inputs: Mapping[str, Array]) -> None:
+        """Hold a float8 zero point to zero: DequantizeLinear refuses another, QuantizeLinear warns that it takes no part."""
+        for operand in self.compiled.checked.operands:
+            if not operand.is_ignored or not bool((inputs[operand.name].astype("float32") != 0).any()):
+                continue
+            message = f"`{operand.name}` of {operand.dtype.name} is not zero"
+            if not self.request.signature.is_quantize:
+                hint = "shift x before it is quantized: the operator has no zero point for float8"
+                raise QgenError("QG112", f"{message}, and is never subtracted", hint=hint, place=self.name)
+            warnings.warn(f"{message}, and takes no part in the result", stacklevel=4)
 
 
 def compile_request(request: Request) -> Kernel:

@@ -71,7 +71,7 @@ def _ops() -> Iterable[Row]:
 
 def _dtypes() -> Iterable[Row]:
     from qgen.dtypes import DTYPES  # start-up time
-    from qgen.signatures.tables import DEQUANTIZE, IMPLEMENTED, OPERANDS, QUANTIZE  # start-up time
+    from qgen.signatures.tables import DEQUANTIZE, ONNX, OPERANDS, QUANTIZE, TABLES  # start-up time
 
     for dtype in DTYPES.values():
         row: dict[str, Any] = {
@@ -83,7 +83,8 @@ def _dtypes() -> Iterable[Row]:
             "onnx": dtype.onnx,
         }
         for op in (QUANTIZE, DEQUANTIZE):
-            row[op] = [operand for operand in OPERANDS if (op, operand, dtype) in IMPLEMENTED]
+            newest = TABLES[ONNX, op][-1]
+            row[op] = [operand for operand in OPERANDS if dtype in getattr(newest, operand)]
         yield row
 
 

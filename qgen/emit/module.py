@@ -19,7 +19,11 @@ from qgen.resources import read_resource
 from qgen.shapes import Blocked, PerAxis, PerTensor, scale_shape
 from qgen.target import Target
 
-PROMISES: Final = {"strict": "bit-exact on every conforming WebGPU implementation"}
+PROMISES: Final = {
+    "strict": "bit-exact on every conforming WebGPU implementation",
+    "exact": "bit-exact where f32 products of normal numbers round to nearest even, as on every known device",
+    "fast": "native arithmetic, with the error that the sidecar states",
+}
 """What each numerics mode promises, as the header says it."""
 
 
@@ -32,6 +36,7 @@ class ModuleSpec:
     plan: Plan
     shape: tuple[int, ...] | None
     mode: str
+    uses_native: bool
     target: Target
     group: int
 
@@ -102,7 +107,7 @@ def _header(spec: ModuleSpec) -> list[str]:
         "",
         *rows,
         "",
-        f"Numerics: {spec.mode}, {PROMISES[spec.mode]}.",
+        f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
         f"Dispatch: {_dispatch(spec.plan)}",
     ]
 

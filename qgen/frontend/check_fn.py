@@ -48,6 +48,14 @@ def instance_name(name: str, format_: DType | None) -> str:
     return name if format_ is None else f"{name}_{format_.name}"
 
 
+def split_instance(name: str, fns: Mapping[str, ast.FnDecl]) -> tuple[str, DType | None] | None:
+    """Return the function and the format that `name` means: a function's own name, or that of a generic one with `_` and a dtype."""
+    if name in fns:
+        return name, None
+    stem, _, suffix = name.rpartition("_")
+    return (stem, DTYPES[suffix]) if stem in fns and suffix in DTYPES else None
+
+
 @dataclass(frozen=True, slots=True)
 class Declarations:
     """The functions and structs that bodies may name."""
@@ -255,14 +263,15 @@ class _FnChecker:
                 self._arity(expr, len(struct.fields))
                 fields = zip(args, struct.fields, strict=True)
                 return ir.Construct(tuple(self.expr(arg, names, type_) for arg, (_, type_) in fields), struct)
-            case name, args if name in self._known.fns:
-                callee = self._known.fns[name]
+            case name, args if split_instance(name, self._known.fns) is not None:
+                stem, explicit = split_instance(name, self._known.fns) or (name, None)
+                callee = self._known.fns[stem]
                 self._arity(expr, len(callee.params))
-                format_ = self._format if callee.generic else None
+                format_ = (explicit or self._format) if callee.generic else None
                 other = _FnChecker(self._source, callee, self._known, format_)
                 types = [other.declared(param.type)[0] for param in callee.params]
                 values = tuple(self.expr(arg, names, type_) for arg, type_ in zip(args, types, strict=True))
-                return ir.Call(instance_name(name, format_), values, other.declared(callee.result)[0])
+                return ir.Call(instance_name(stem, format_), values, other.declared(callee.result)[0])
             case name, _:
                 raise self.fail(
                     "QG036", f"`{name}` is not a function", "there are the library's functions, its structs and the built-ins", expr.span

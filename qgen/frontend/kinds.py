@@ -13,14 +13,8 @@ def _is_compact(dtype: DType) -> bool:
     return dtype.format is not None and dtype.format.exponent_bits < 8 and dtype.mantissa_bits > 0
 
 
-def _ends_in_nan(format_: FloatFormat) -> bool:
-    """Whether NaN is the code after the greatest finite one, where other formats have infinity."""
-    return not format_.has_infinity and format_.has_negative_zero
-
-
-def _is_compact(dtype: DType) -> bool:
-    """Whether every finite number of the format is a normal number, or zero, of float32."""
-    return dtype.format is not None and dtype.format.exponent_bits < 8 and dtype.mantissa_bits > 0
+def _has_negative_zero(format_: FloatFormat | None) -> bool:
+    return format_ is not None and format_.has_negative_zero
 
 
 def _ends_in_nan(format_: FloatFormat) -> bool:
@@ -36,6 +30,7 @@ KINDS: Final[dict[str, Callable[[DType], bool]]] = {
     "float8": lambda dtype: dtype.is_float8,
     "small_float": lambda dtype: dtype.is_small_float,
     "narrow_float": lambda dtype: dtype.is_float and dtype.bits < 32 and dtype.mantissa_bits > 0,
+    "signed_zero_float": lambda dtype: dtype.bits < 32 and dtype.mantissa_bits > 0 and _has_negative_zero(dtype.format),
     "ieee_float": lambda dtype: dtype.bits < 32 and dtype.format is not None and dtype.format.has_infinity,
     "compact_ieee_float": lambda dtype: _is_compact(dtype) and dtype.format is not None and dtype.format.has_infinity,
     "fn_float": lambda dtype: dtype.is_float8 and dtype.format is not None and _ends_in_nan(dtype.format),

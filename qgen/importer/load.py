@@ -14,7 +14,7 @@ from qgen.target import load_target
 SHAPES: Final = ("baked", "uniform")
 
 
-def load_bundle(model: str | os.PathLike[str], *, shapes: str = "baked", target: str = "webgpu", numerics: str = "strict") -> Bundle:
+def load_bundle(model: str | os.PathLike[str], *, shapes: str = "baked", target: str = "webgpu", numerics: str = "exact") -> Bundle:
     """Return the kernels of every QuantizeLinear and DequantizeLinear node of an ONNX model.
 
     Nodes of ai.onnx and com.microsoft, in the main graph, in subgraphs, and in model-local functions, once for each call. `shapes` is

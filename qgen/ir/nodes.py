@@ -224,11 +224,20 @@ class Require:
 
 
 @dataclass(frozen=True, slots=True)
+class Quick:
+    """Another way to a value, right where `holds` (None: where every `Require` of the functions it calls)."""
+
+    value: Expr
+    holds: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
-    """CHECKED and REALISED: the element of a result."""
+    """CHECKED and REALISED: the element of a result; from REALISED on perhaps with a quick way to the same value."""
 
     operand: str
     value: Expr
+    quick: Quick | None = None
 
 
 @dataclass(frozen=True, slots=True)

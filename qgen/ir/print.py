@@ -56,8 +56,11 @@ def print_body(body: tuple[ir.Stmt, ...], depth: int = 1) -> list[str]:
                 lines.append(f"{pad}return" + ("" if value is None else f" {print_expr(value)}"))
             case ir.Require(condition):
                 lines.append(f"{pad}require {print_expr(condition)}")
-            case ir.Write(operand, value):
+            case ir.Write(operand, value, quick):
                 lines.append(f"{pad}write {operand} = {print_expr(value)}")
+                if quick is not None:
+                    where = "its requires hold" if quick.holds is None else print_expr(quick.holds)
+                    lines.append(f"{pad}{_INDENT}quick = {print_expr(quick.value)} where {where}")
             case ir.Store(buffer, index, value):
                 lines.append(f"{pad}store {buffer}[{print_expr(index)}] = {print_expr(value)}")
             case ir.If(condition, then, otherwise):

@@ -67,8 +67,8 @@ def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
             return ir.If(change(condition), map_body(then, change), map_body(otherwise, change))
         case ir.Require(condition):
             return ir.Require(change(condition))
-        case ir.Write(operand, value):
-            return ir.Write(operand, change(value))
+        case ir.Write(operand, value, quick):
+            return ir.Write(operand, change(value), None if quick is None else _map_quick(quick, change))
         case ir.Store(buffer, index, value):
             return ir.Store(buffer, change(index), change(value))
         case ir.Var(name, value):
@@ -79,6 +79,10 @@ def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
             return ir.For(name, change(start), change(stop), step, map_body(body, change))
         case _:
             assert_never(stmt)
+
+
+def _map_quick(quick: ir.Quick, change: Callable[[ir.Expr], ir.Expr]) -> ir.Quick:
+    return ir.Quick(change(quick.value), None if quick.holds is None else change(quick.holds))
 
 
 def map_body(body: tuple[ir.Stmt, ...], change: Callable[[ir.Expr], ir.Expr]) -> tuple[ir.Stmt, ...]:
@@ -97,8 +101,13 @@ def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
     """Yield every expression in the statements, in the order of the text."""
     for stmt in body:
         match stmt:
-            case ir.Let(_, value) | ir.Write(_, value) | ir.Var(_, value) | ir.Assign(_, value):
+            case ir.Let(_, value) | ir.Var(_, value) | ir.Assign(_, value):
                 yield from walk_expr(value)
+            case ir.Write(_, value, quick):
+                yield from walk_expr(value)
+                if quick is not None:
+                    yield from walk_expr(quick.value)
+                    yield from walk_expr(quick.holds) if quick.holds is not None else ()
             case ir.Return(value):
                 if value is not None:
                     yield from walk_expr(value)

@@ -133,8 +133,11 @@ class _Scope:
                     self.block(otherwise, names, variables)
                 case ir.Require(condition):
                     self._expect(condition, Scalar.BOOL, names)
-                case ir.Write(operand, value):
+                case ir.Write(operand, value, quick):
                     self._write(operand, value, names)
+                    if quick is not None:
+                        self._write(operand, quick.value, names)
+                        self._expect(quick.holds or ir.Literal(value=True, type=Scalar.BOOL), Scalar.BOOL, names)
                 case ir.Store(buffer, index, value):
                     if self._program is None or not self._program.operand(buffer).is_output:
                         raise _InvalidIRError(f"`{buffer}` is not a result")

@@ -11,7 +11,7 @@ from typing import Final
 from qgen.dtypes import DTYPES, DType
 from qgen.errors import InternalError
 from qgen.frontend import ast
-from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, struct_of
+from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, split_instance, struct_of
 from qgen.frontend.kinds import KINDS
 from qgen.frontend.parse import parse_source
 from qgen.ir import nodes as ir
@@ -19,8 +19,9 @@ from qgen.ir.fold import fold_node
 from qgen.ir.program import Function
 from qgen.ir.rewrite import called_functions, map_body, map_expr
 from qgen.ir.types import Int
+from qgen.numerics.normalise import normalise
 
-FILES: Final = ("float32.qg", "narrow.qg", "convert.qg", "exact.qg")
+FILES: Final = ("float32.qg", "narrow.qg", "convert.qg", "exact.qg", "quick.qg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Candidate:
     format: DType | None
     pattern: Pattern
     size: int
-    """Operations in the pattern: the largest match is selected."""
+    """Operations in the pattern: a quick function is selected before one that is always right, the larger pattern before the smaller."""
 
 
 @lru_cache(maxsize=1)
@@ -61,6 +62,12 @@ def function(name: str, format_: DType | None) -> Function:
     raise InternalError(f"the numerics library has no `{name}`")
 
 
+def is_conditional(instance: str) -> bool:
+    """Whether a function of the library computes something in some numerics modes only."""
+    found = split_instance(instance, declarations().fns)
+    return found is not None and any(clause.condition for clause in declarations().fns[found[0]].clauses)
+
+
 def formats(fn: ast.FnDecl) -> tuple[DType | None, ...]:
     """Return the formats a function can be checked for: those of its generic's class, or None alone."""
     if fn.generic is None:
@@ -78,19 +85,18 @@ def closure(name: str, format_: DType | None) -> tuple[Function, ...]:
         seen[found.name] = found
         for callee in called_functions(found.body):
             if callee not in seen:
-                visit(_by_instance(callee, format_))
+                visit(_by_instance(callee))
         order.append(found)
 
     visit(function(name, format_))
     return tuple(reversed(order))
 
 
-def _by_instance(instance: str, format_: DType | None) -> Function:
-    if instance in declarations().fns:
-        return function(instance, None)
-    if format_ is not None:
-        return function(instance.removesuffix(f"_{format_.name}"), format_)
-    raise InternalError(f"the numerics library has no `{instance}`")
+def _by_instance(instance: str) -> Function:
+    found = split_instance(instance, declarations().fns)
+    if found is None:
+        raise InternalError(f"the numerics library has no `{instance}`")
+    return function(*found)
 
 
 @lru_cache(maxsize=1)
@@ -111,6 +117,7 @@ def _clauses() -> Iterator[Candidate]:
             for format_ in formats(fn) if fn.clauses else ():
                 for clause in fn.clauses:
                     pattern = check_clause(source, fn, clause, format_)
+                    pattern = replace(pattern, expr=normalise(pattern.expr))
                     yield Candidate(fn.name, format_, pattern, _size(pattern.expr))
 
 
@@ -118,6 +125,6 @@ def _size(expr: ir.Expr) -> int:
     return 1 + sum(_size(arg) for arg in expr.args) if isinstance(expr, ir.Typed) else 0
 
 
-def _preference(candidate: Candidate) -> tuple[int, int]:
+def _preference(candidate: Candidate) -> tuple[int, bool, int]:
     width = sum(of.hi - of.lo for _, of in candidate.pattern.params if isinstance(of, Int))
-    return -candidate.size, width
+    return -candidate.size, candidate.pattern.condition is None, width

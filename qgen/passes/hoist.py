@@ -20,8 +20,8 @@ So scale and zero point are decoded once a group, without any analysis of loops.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
+from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Function, Kernel, Param, Program
 from qgen.ir.rewrite import children, map_expr, walk_expr, with_children
@@ -29,14 +29,14 @@ from qgen.ir.types import Machine, Scalar, Struct
 
 
 def hoist_groups(program: Program) -> Program:
-    """Return the program with one function an element, whose parameters are the elements read and what the group decides."""
+    """Return the program with one function an element, and a quick one; their parameters are elements and what a group decides."""
     functions: list[Function] = []
     kernels: list[Kernel] = []
     for kernel in program.kernels:
         hoister = _Hoister(program)
-        body, function = hoister.run(kernel)
+        body, outlined = hoister.run(kernel)
         kernels.append(Kernel(kernel.name, body, kernel.workgroup_size))
-        functions.append(function)
+        functions += outlined
     return Program(program.name, program.stage, program.operands, tuple(kernels), (*functions, *program.functions), program.uniforms)
 
 
@@ -49,37 +49,45 @@ class _Hoister:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._group = {operand.name for operand in program.operands if operand.per_group and not operand.is_output}
-        self._shared: dict[str, ir.Expr] = {}
         self._params: list[tuple[str, ir.Expr]] = []
 
-    def run(self, kernel: Kernel) -> tuple[tuple[ir.Stmt, ...], Function]:
-        lets: list[ir.Stmt] = []
-        writes: list[ir.Write] = []
-        for stmt in kernel.body:
-            match stmt:
-                case ir.Let(name, value):
-                    whole = self._inline(value)
-                    if self._is_shared(whole):
-                        self._shared[name] = whole
-                    else:
-                        lets.append(ir.Let(name, self._hoist(whole)))
-                case ir.Write(name, value):
-                    writes.append(ir.Write(name, self._hoist(self._inline(value))))
-                case _:
-                    raise TypeError(stmt)
-        (write,) = writes
-        result = self._program.operand(write.operand).dtype
-        reads = list(self._element_reads([*lets, write]))
-        params = [Param(name, Scalar.U32, self._program.operand(name).dtype) for name in reads]
-        params += [Param(name, _machine(value)) for name, value in self._params]
-        body = (*(_reads_to_names(stmt) for stmt in lets), ir.Return(_to_names(write.value)))
-        function = Function(snake_case(self._program.name), tuple(params), Scalar.U32, body, result)
-        args = tuple(ir.Read(name, Scalar.U32) for name in reads) + tuple(ir.Name(name, value.type) for name, value in self._params)
-        groups = tuple(ir.Let(name, value) for name, value in self._params)
-        return (*groups, ir.Write(write.operand, ir.Call(function.name, args, Scalar.U32))), function
+    def run(self, kernel: Kernel) -> tuple[tuple[ir.Stmt, ...], list[Function]]:
+        """Return the kernel's statements and the functions of its element: the sure one, and perhaps the quick one."""
+        (write,) = kernel.body
+        if not isinstance(write, ir.Write):
+            raise InternalError("an element program is the write of its result")
+        name = snake_case(self._program.name)
+        value, function = self._outline(name, self._hoist(write.value), write.operand)
+        functions, quick = [function], None
+        if write.quick is not None:
+            fast, quick_function = self._outline(f"{name}_quick", self._hoist(write.quick.value), write.operand)
+            functions.insert(0, quick_function)
+            quick = ir.Quick(fast, None if write.quick.holds is None else self._hoist(write.quick.holds))
+        return (*self._group_lets(), ir.Write(write.operand, value, quick)), functions
 
-    def _inline(self, expr: ir.Expr) -> ir.Expr:
-        return map_expr(expr, lambda node: self._shared.get(node.name, node) if isinstance(node, ir.Name) else node)
+    def _group_lets(self) -> list[ir.Stmt]:
+        """Return what a group decides, each by the names of those before it."""
+        named: list[tuple[ir.Expr, ir.Expr]] = []
+        lets: list[ir.Stmt] = []
+        for name, value in self._params:
+            short = map_expr(value, lambda node: next((known for whole, known in named if whole == node), node))
+            lets.append(ir.Let(name, short))
+            named.append((value, ir.Name(name, value.type)))
+        return lets
+
+    def _outline(self, name: str, expr: ir.Expr, result: str) -> tuple[ir.Expr, Function]:
+        """Return a call of a function that computes `expr`, and that function."""
+        nodes = list(walk_expr(expr))
+        reads = {node.operand for node in nodes if isinstance(node, ir.Read)}
+        names = {node.name for node in nodes if isinstance(node, ir.Name)}
+        elements = [operand for operand in self._program.operands if operand.name in reads]
+        groups = [(param, value) for param, value in self._params if param in names]
+        params = [Param(operand.name, Scalar.U32, operand.dtype) for operand in elements]
+        params += [Param(param, _machine(value)) for param, value in groups]
+        args = [ir.Read(operand.name, Scalar.U32) for operand in elements] + [ir.Name(param, value.type) for param, value in groups]
+        body = (ir.Return(_to_names(expr)),)
+        function = Function(name, tuple(params), Scalar.U32, body, self._program.operand(result).dtype)
+        return ir.Call(name, tuple(args), Scalar.U32), function
 
     def _is_shared(self, expr: ir.Expr) -> bool:
         """Whether the expression reads operands of the group, and nothing of the element."""
@@ -102,29 +110,13 @@ class _Hoister:
         names = [other.name for other in self._program.operands]
         prefix = next((f"{name}_" for name in names if operand.startswith(f"{name}_")), "")
         taken = {name for name, _ in self._params} | set(names)
-        stem = operand.removeprefix(prefix)
+        stem = "is_plain" if expr.type is Scalar.BOOL else operand.removeprefix(prefix)
         choices = [stem, f"{operand}_value", *(f"{operand}_value{number}" for number in range(2, len(taken) + 3))]
         return next(choice for choice in choices if choice not in taken)
-
-    def _element_reads(self, stmts: Iterable[ir.Stmt]) -> Iterable[str]:
-        found = {
-            node.operand
-            for stmt in stmts
-            for value in ([stmt.value] if isinstance(stmt, ir.Let | ir.Write) else [])
-            for node in walk_expr(value)
-            if isinstance(node, ir.Read)
-        }
-        return [operand.name for operand in self._program.operands if operand.name in found]
 
 
 def _to_names(expr: ir.Expr) -> ir.Expr:
     return map_expr(expr, lambda node: ir.Name(node.operand, Scalar.U32) if isinstance(node, ir.Read) else node)
-
-
-def _reads_to_names(stmt: ir.Stmt) -> ir.Stmt:
-    if not isinstance(stmt, ir.Let):
-        raise TypeError(stmt)
-    return ir.Let(stmt.name, _to_names(stmt.value))
 
 
 def _machine(expr: ir.Expr) -> Machine:

@@ -9,6 +9,7 @@ from typing import Final
 from qgen.ir.program import Program
 from qgen.ir.verify import verify
 from qgen.passes.fold import fold_constants
+from qgen.passes.guard import guard_quick
 from qgen.passes.hoist import hoist_groups
 from qgen.passes.legalise import legalise
 from qgen.passes.place import place_words
@@ -18,7 +19,7 @@ from qgen.passes.rename import rename_reserved
 from qgen.shapes import Granularity
 from qgen.target import Target
 
-PASSES: Final = ("check", "realise", "hoist-groups", "place-words", "fold-constants", "legalise", "rename-reserved")
+PASSES: Final = ("check", "realise", "guard-quick", "hoist-groups", "place-words", "fold-constants", "legalise", "rename-reserved")
 """Every pass, in order; `check` is the front end's result."""
 
 
@@ -46,7 +47,8 @@ def lower_program(program: Program, variant: Variant, observe: Callable[[str, Pr
 
     checked = ran("check", program)
     realised = ran("realise", realise(checked, variant.mode))
-    hoisted = ran("hoist-groups", hoist_groups(realised))
+    guarded = ran("guard-quick", guard_quick(realised))
+    hoisted = ran("hoist-groups", hoist_groups(guarded))
     plan = plan_kernel(hoisted, variant.granularity, variant.shape, variant.target)
     placed = ran("place-words", place_words(hoisted, plan))
     folded = ran("fold-constants", fold_constants(placed))

@@ -28,7 +28,7 @@ from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Program, Stage
-from qgen.ir.rewrite import map_expr, walk_expr
+from qgen.ir.rewrite import map_expr, walk_body, walk_expr
 from qgen.ir.types import Scalar
 from qgen.passes.plan import Plan
 from qgen.passes.words import binary, bit_offset, code_of_word, load_code, minimum, name, u32
@@ -52,6 +52,9 @@ class _Placer:
         self._end = name(self._fresh("end"))
         self._index = self._fresh("i")
         self._words: dict[str, str] = {}
+        self._word = "word"
+        self._redoes = False
+        """Whether the loops placed are those that redo what the quick ones may have got wrong: then even a single word is a loop."""
 
     def run(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         plan = self._plan
@@ -64,12 +67,52 @@ class _Placer:
             _let(self._first, binary("*", u32(plan.lanes), self._unit)),
             _let(self._end, self._end_index()),
         ]
-        shared = self._group_lets(groups, self._first) if plan.group_is_shared else []
+        shared = self._group_lets(groups, self._first, write) if plan.group_is_shared else []
         stmts += [*shared, *self._whole_words(write)]
-        each = [] if plan.group_is_shared else self._group_lets(groups, name(self._index))
-        lets, value = self._elements(write.value, name(self._index))
+        if write.quick is not None:
+            stmts += self._quick(groups, write, write.quick)
+        return (*stmts, *self._elementwise(groups, write, write.value))
+
+    def _elementwise(self, groups: list[ir.Stmt], write: ir.Write, value: ir.Expr, more: ir.Stmt | None = None) -> tuple[ir.Stmt, ...]:
+        """Return the loops that store `value` of each element from `first` below `end`; `more` is done for each of them."""
+        used = ir.Write(write.operand, value) if more is None else ir.Write(write.operand, value, write.quick)
+        each = [] if self._plan.group_is_shared else self._group_lets(groups, name(self._index), used)
+        lets, code = self._elements(value, name(self._index))
+        rest: list[ir.Stmt] = []
+        if more is not None:
+            extra, done = self._statement(more)
+            rest = [*(let for let in extra if let not in lets), done]
         dtype = self._program.operand(write.operand).dtype
-        return (*stmts, *self._store_elements(write.operand, dtype, (*each, *lets), value))
+        return self._store_elements(write.operand, dtype, (*each, *lets, *rest), code)
+
+    def _quick(self, groups: list[ir.Stmt], write: ir.Write, quick: ir.Quick) -> list[ir.Stmt]:
+        """Return the quick loops, and where the sure ones begin: at `first` where a condition failed, else at `end`."""
+        holds = quick.holds
+        if holds is None:
+            raise InternalError("a quick value without its conditions")
+        outside = set(self._taken)
+        if self._plan.group_is_shared and not any(isinstance(node, ir.Read) for node in walk_expr(holds)):
+            stmts = [*self._elementwise(groups, write, quick.value)]
+            held = holds
+        else:
+            flag = self._fresh("held")
+            held = ir.Name(flag, Scalar.BOOL)
+            test = ir.Assign(flag, ir.Binary("&&", held, holds, Scalar.BOOL))
+            stmts = [ir.Var(flag, ir.Literal(value=True, type=Scalar.BOOL)), *self._elementwise(groups, write, quick.value, test)]
+        # What the quick loops name is out of scope in the sure ones, but for the word of an invocation that has one.
+        self._taken = outside | {self._word} | ({held.name} if isinstance(held, ir.Name) else set())
+        self._word = "redone"
+        again = name(self._fresh("again"))
+        stmts.append(_let(again, ir.Select(held, self._end, self._first, Scalar.U32)))
+        self._first = again
+        self._redoes = True
+        return stmts
+
+    def _statement(self, stmt: ir.Stmt) -> tuple[list[ir.Stmt], ir.Stmt]:
+        if not isinstance(stmt, ir.Assign):
+            raise TypeError(stmt)
+        lets, value = self._elements(stmt.value, name(self._index))
+        return lets, ir.Assign(stmt.name, value)
 
     def _fresh(self, stem: str) -> str:
         choices = (stem, *(f"{stem}_{number}" for number in range(2, len(self._taken) + 3)))
@@ -86,7 +129,10 @@ class _Placer:
         end = binary("+", self._first, u32(plan.lanes))
         return end if plan.view is not None and plan.view.count % plan.lanes == 0 else minimum(end, plan.count)
 
-    def _group_lets(self, groups: list[ir.Stmt], index: ir.Expr) -> list[ir.Stmt]:
+    def _group_lets(self, groups: list[ir.Stmt], index: ir.Expr, write: ir.Write) -> list[ir.Stmt]:
+        """Return the names of what the group of element `index` decides, as far as `write` uses them."""
+        named = {node.name for node in walk_body((write,)) if isinstance(node, ir.Name)}
+        groups = [stmt for stmt in groups if isinstance(stmt, ir.Let) and stmt.name in named]
         if not groups:
             return []
         group = map_expr(self._plan.group, lambda node: index if node == ir.Name("i", Scalar.U32) else node)
@@ -105,7 +151,7 @@ class _Placer:
     def _whole_words(self, write: ir.Write) -> list[ir.Stmt]:
         """Load once the word that holds all elements of the invocation, where it is one word and they are several."""
         stmts: list[ir.Stmt] = []
-        read = {node.operand for node in walk_expr(write.value) if isinstance(node, ir.Read)}
+        read = {node.operand for node in walk_body((write,)) if isinstance(node, ir.Read)}
         for operand in self._program.operands:
             layout = operand.dtype.layout
             if operand.name in read and layout.words == 1 and layout.elements == self._plan.lanes:
@@ -137,9 +183,9 @@ class _Placer:
             return self._periods(dtype, lambda start, end: self._straddling_words(operand, dtype, each, value, (start, end)))
 
         def whole_word(start: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
-            word = self._fresh("word")
+            word = self._fresh(self._word)
             code = ir.Assign(word, binary("|", name(word), binary("<<", value, bit_offset(dtype, index))))
-            at = self._unit if self._plan.lanes == layout.elements else binary("/", start, u32(layout.elements))
+            at = self._unit if self._plan.lanes == layout.elements and not self._redoes else binary("/", start, u32(layout.elements))
             loop = ir.For(self._index, start, end, 1, (*each, code))
             return ir.Var(word, u32(0)), loop, ir.Store(operand, at, name(word))
 
@@ -148,7 +194,7 @@ class _Placer:
     def _periods(self, dtype: DType, body: _PeriodBody) -> tuple[ir.Stmt, ...]:
         """Return `body` for each period of the invocation's elements, given the first element of it and one past its last."""
         period = dtype.layout.elements
-        if self._plan.lanes == period:
+        if self._plan.lanes == period and not self._redoes:
             return body(self._first, self._end)
         start = self._fresh("start")
         return (
@@ -160,7 +206,7 @@ class _Placer:
     ) -> tuple[ir.Stmt, ...]:
         """Return the words of one period, each from all elements that have bits in it; one that straddles two is computed for both."""
         layout, (start, end) = dtype.layout, elements
-        number, word, bit, offset, code = (self._fresh(stem) for stem in ("number", "word", "bit", "offset", "code"))
+        number, word, bit, offset, code = (self._fresh(stem) for stem in ("number", self._word, "bit", "offset", "code"))
         nbits = binary("*", u32(dtype.bits), binary("-", end, start))
         words = binary("/", binary("+", nbits, u32(WORD_BITS - 1)), u32(WORD_BITS))
         first = binary("+", start, binary("/", name(bit), u32(dtype.bits)))

@@ -70,7 +70,8 @@ def plan_kernel(program: Program, granularity: Granularity, shape: tuple[int, ..
             facts=(),
         )
     view = make_view(granularity, shape)
-    if view.count > MAX_ELEMENTS:
+    # An empty tensor too has its parts in the text, where they must fit a u32.
+    if max(view.count, max(view.axis, 1) * max(view.inner, 1)) > MAX_ELEMENTS:
         raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 64 elements", hint="split the tensor along its first axis")
     units = -(-view.count // lanes)
     workgroups = -(-units // size)

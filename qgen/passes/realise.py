@@ -4,32 +4,49 @@ Before:
 
     write y = saturate<uint8>(round_even<int[-262144, 262144]>(div<float32>(read x, read y_scale)))
 
-After:
+After, in a mode that may use functions with a condition:
 
-    write y = saturate_int_uint8(rint_f32(div_f32(read x, read y_scale)))
+    write y = saturate_unsigned_uint8(rint_f32(div_f32(read x, read y_scale)))
+        quick = saturate_unsigned_uint8(rint_quotient(read x, read y_scale)) where its requires hold
+
+Selection is done twice, *sure* (functions that are always right) and *quick* (those with a condition too). What the mode allows is decided
+here and nowhere else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from qgen.dtypes import DTYPES, EXACT, DType
+from qgen.dtypes import DType
 from qgen.errors import QgenError
 from qgen.frontend.check_fn import instance_name
 from qgen.ir import nodes as ir
 from qgen.ir.nodes import Op
 from qgen.ir.print import print_expr
 from qgen.ir.program import Function, Kernel, Program, Stage
-from qgen.ir.rewrite import map_expr, map_stmt
+from qgen.ir.rewrite import map_expr, walk_body
 from qgen.ir.types import Int, Scalar, Value, machine_type
 from qgen.numerics.library import Candidate, candidates, closure
+from qgen.numerics.normalise import normalise
 
-MODES: Final[dict[str, frozenset[str | None]]] = {"strict": frozenset({None})}
-"""Each numerics mode, and the conditions of `is` clauses that it may rely on."""
 
-_FLOAT32: Final = DTYPES["float32"]
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A numerics mode: the conditions of `is` clauses that it may rely on, and whether it redoes what their requires refuse."""
+
+    conditions: frozenset[str]
+    has_fallback: bool
+
+
+MODES: Final = {
+    "strict": Mode(frozenset(), has_fallback=False),
+    "exact": Mode(frozenset({"exact"}), has_fallback=True),
+    "fast": Mode(frozenset({"exact"}), has_fallback=False),
+}
+"""Each numerics mode by name."""
+
 _INT32: Final = Int.of_bits(32)
 _INTEGER_OPS: Final = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*"}
 _INTEGER_BUILTINS: Final = {Op.MIN: "min", Op.MAX: "max", Op.ABS: "abs"}
@@ -37,42 +54,61 @@ _INTEGER_BUILTINS: Final = {Op.MIN: "min", Op.MAX: "max", Op.ABS: "abs"}
 
 def realise(program: Program, mode: str) -> Program:
     """Return the program on machine values; raises `QgenError` QG301 where no function of the library computes an operation."""
-    realiser = _Realiser(MODES[mode])
-    kernels = tuple(Kernel(kernel.name, realiser.body(kernel.body)) for kernel in program.kernels)
-    return Program(program.name, Stage.REALISED, program.operands, kernels, realiser.functions())
+    allowed = MODES[mode]
+    sure, quick = _Realiser(frozenset()), _Realiser(allowed.conditions)
+    kernels: list[Kernel] = []
+    for kernel in program.kernels:
+        writes = _inline_lets(kernel.body)
+        body: list[ir.Stmt] = []
+        for write in writes:
+            value = normalise(write.value)
+            fast = quick.expr(value) if allowed.conditions else None
+            if fast is None or not quick.used_conditional:
+                body.append(ir.Write(write.operand, sure.expr(value)))
+            elif allowed.has_fallback:
+                body.append(ir.Write(write.operand, sure.expr(value), ir.Quick(fast, None)))
+            else:
+                body.append(ir.Write(write.operand, fast))
+        kernels.append(Kernel(kernel.name, tuple(body)))
+    needed = {node.function for kernel in kernels for node in walk_body(kernel.body) if isinstance(node, ir.Call)}
+    functions = _closures(key for realiser in (quick, sure) for key in realiser.used if instance_name(*key) in needed)
+    return Program(program.name, Stage.REALISED, program.operands, tuple(kernels), functions)
+
+
+def _closures(used: Iterable[tuple[str, DType | None]]) -> tuple[Function, ...]:
+    """Return the functions used and those they need, callers first, each once."""
+    last: dict[str, Function] = {}
+    for name, format_ in used:
+        for function in closure(name, format_):
+            last.pop(function.name, None)
+            last[function.name] = function
+    return tuple(last.values())
+
+
+def _inline_lets(body: tuple[ir.Stmt, ...]) -> list[ir.Write]:
+    """Return the writes with every name replaced by its value, so that a pattern may span a `let`."""
+    values: dict[str, ir.Expr] = {}
+    writes: list[ir.Write] = []
+
+    def inline(expr: ir.Expr) -> ir.Expr:
+        return map_expr(expr, lambda node: values.get(node.name, node) if isinstance(node, ir.Name) else node)
+
+    for stmt in body:
+        match stmt:
+            case ir.Let(name, value):
+                values[name] = inline(value)
+            case ir.Write(operand, value):
+                writes.append(ir.Write(operand, inline(value)))
+            case _:
+                raise TypeError(stmt)
+    return writes
 
 
 class _Realiser:
-    def __init__(self, allowed: frozenset[str | None]) -> None:
-        self._allowed = allowed
-        self._used: dict[tuple[str, DType | None], None] = {}
-
-    def functions(self) -> tuple[Function, ...]:
-        """Return the functions used and those they need, callers first, each once."""
-        last: dict[str, Function] = {}
-        for name, format_ in self._used:
-            for function in closure(name, format_):
-                last.pop(function.name, None)
-                last[function.name] = function
-        return tuple(last.values())
-
-    def body(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-        """Return the statements on machine values. What is exact has no machine type: it goes into the operation that rounds it."""
-        exact: dict[str, ir.Expr] = {}
-        stmts: list[ir.Stmt] = []
-        for stmt in body:
-            match map_stmt(
-                stmt, lambda expr: map_expr(expr, lambda node: exact.get(node.name, node) if isinstance(node, ir.Name) else node)
-            ):
-                case ir.Let(name, value) if value.type is EXACT:
-                    exact[name] = value
-                case ir.Let(name, value):
-                    stmts.append(ir.Let(name, self.expr(value)))
-                case ir.Write(operand, value):
-                    stmts.append(ir.Write(operand, self.expr(value)))
-                case other:
-                    raise TypeError(other)
-        return tuple(stmts)
+    def __init__(self, allowed: frozenset[str]) -> None:
+        self._allowed = allowed | {None}
+        self.used: dict[tuple[str, DType | None], None] = {}
+        self.used_conditional = False
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
         match expr:
@@ -88,14 +124,14 @@ class _Realiser:
                 raise TypeError(expr)
 
     def _typed(self, expr: ir.Typed) -> ir.Expr:
-        expr = _through_float32(expr)
         native = self._native(expr)
         if native is not None:
             return native
         for candidate in candidates().get((expr.op, expr.type if isinstance(expr.type, DType) else None), ()):
             bound = self._match(candidate, expr)
             if bound is not None:
-                self._used[candidate.name, candidate.format] = None
+                self.used[candidate.name, candidate.format] = None
+                self.used_conditional |= candidate.pattern.condition is not None
                 args = tuple(self.expr(bound[name]) for name, _ in candidate.pattern.params)
                 return ir.Call(instance_name(candidate.name, candidate.format), args, machine_type(expr.type))
         raise QgenError(
@@ -130,29 +166,11 @@ class _Realiser:
         return ir.Binary(_INTEGER_OPS[expr.op], self.expr(lhs), self.expr(rhs), Scalar.I32)
 
 
-def _through_float32(expr: ir.Typed) -> ir.Typed:
-    """Return the operation on the float32 of a narrow float: that conversion is exact, so the library needs no other of it."""
-    type_ = expr.args[0].type
-    narrow = isinstance(type_, DType) and type_.is_float and type_ != _FLOAT32
-    if narrow and (expr.op in {Op.SATURATE, Op.ROUND_EVEN} or (expr.op is Op.CONVERT and expr.type != _FLOAT32)):
-        return replace(expr, args=(ir.Typed(Op.CONVERT, expr.args, _FLOAT32, expr.span),))
-    if expr.op in {Op.CONVERT, Op.ROUND_EVEN} and isinstance(expr.args[0], ir.Typed) and expr.args[0].type is EXACT:
-        return replace(expr, args=(_exact_through_float32(expr.args[0]),))
-    return expr
-
-
-def _exact_through_float32(quotient: ir.Typed) -> ir.Typed:
-    """Return an exact quotient with each operand on the float32 of a narrow float."""
-    return replace(quotient, args=tuple(_through_float32(arg) if isinstance(arg, ir.Typed) else arg for arg in quotient.args))
-
-
 def _matches(pattern: ir.Expr, expr: ir.Expr, params: Mapping[str, Value], bound: dict[str, ir.Expr]) -> bool:
     match pattern:
         case ir.Name(name, type_):
             fits = expr.type.within(type_) if isinstance(type_, Int) and isinstance(expr.type, Int) else expr.type == type_
-            if not fits or bound.setdefault(name, expr) != expr:
-                return False
-            return name in params
+            return fits and name in params and bound.setdefault(name, expr) == expr
         case ir.Typed(op, args, type_):
             return (
                 isinstance(expr, ir.Typed)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
+from qgen.dtypes import DType
 from qgen.ir.program import Operand, Program
 from qgen.passes.plan import MAX_ELEMENTS, Plan
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from qgen.sidecar.formulas import Formula
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
 from qgen.target import Target
+
+NEAREST_EVEN: Final = "f32 operations + - * on normal numbers with a normal result round to nearest even"
+DOMAIN: Final = "x / scale, or x * scale, and the scale are normal f32 numbers well inside the range, or x is zero"
 
 _WORD_BYTES: Final = 4
 
@@ -28,6 +32,10 @@ class SidecarSpec:
     target: Target
     group: int
     op: dict[str, Any]
+    division: DType | None
+    """What QuantizeLinear rounds its quotient to; None where there is none, or it is kept exact."""
+    uses_native: bool
+    """Whether native float arithmetic decides bits."""
     sha256: str
 
 
@@ -58,7 +66,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "name": spec.name,
         "op": spec.op,
-        "numerics": {"mode": spec.mode, "relies_on": [], "max_error": 0},
+        "numerics": _numerics(spec),
         "target": {"name": target_name, "options": dict(_option(option) for option in options.split(",") if option)},
         "shape": None if spec.shape is None else list(spec.shape),
         "buffers": buffers,
@@ -85,6 +93,27 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         },
         "constraints": _constraints(spec),
     }
+
+
+def _numerics(spec: SidecarSpec) -> dict[str, Any]:
+    """Return what the kernel relies on, and how far it may be off, in steps from one code of the result to the next."""
+    if not spec.uses_native:
+        return {"mode": spec.mode, "relies_on": [], "max_error": 0}
+    if spec.mode == "fast":
+        return {"mode": spec.mode, "relies_on": [DOMAIN], "max_error": fast_error(spec.checked.operands[-1].dtype, spec.division)}
+    return {"mode": spec.mode, "relies_on": [NEAREST_EVEN], "max_error": 0}
+
+
+def fast_error(y: DType, division: DType | None) -> int:
+    """Return the bound of `fast`, in steps from one code of `y` to the next, where `DOMAIN` is met.
+
+    A native quotient is within 2.5 ULP and a native product within one. Midpoints between two values of `division`, or between two codes of
+    y, lie further apart, so at most one is crossed: one step of `division`, or one of y, whichever is the greater. A quotient that does
+    not saturate an integer of b bits is below 2^b, where the step of m mantissa bits is at most 2^(b - 1 - m).
+    """
+    if division is None or not y.is_integer:
+        return 1
+    return max(1, 1 << max(0, y.bits - 1 - division.mantissa_bits))
 
 
 def _option(text: str) -> tuple[str, int]:

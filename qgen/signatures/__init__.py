@@ -7,7 +7,6 @@ them and tells which ones are the same kernel.
 from qgen.signatures.matrix import DistinctKey, distinct_key, enumerate_signatures, opset_range
 from qgen.signatures.resolve import Signature, resolve_signature, signature_warnings
 from qgen.signatures.tables import (
-    IMPLEMENTED,
     NEWEST_OPSET,
     OLDEST_OPSET,
     ONNX,
@@ -16,11 +15,9 @@ from qgen.signatures.tables import (
     GranularityKind,
     Row,
     find_rows,
-    is_implemented,
 )
 
 __all__ = [
-    "IMPLEMENTED",
     "NEWEST_OPSET",
     "OLDEST_OPSET",
     "ONNX",
@@ -33,7 +30,6 @@ __all__ = [
     "distinct_key",
     "enumerate_signatures",
     "find_rows",
-    "is_implemented",
     "opset_range",
     "resolve_signature",
     "signature_warnings",

@@ -13,29 +13,26 @@ from typing import TypeAlias
 from qgen.dtypes import DType
 from qgen.errors import InternalError
 from qgen.signatures.resolve import Signature
-from qgen.signatures.tables import MICROSOFT, NEWEST_OPSET, ONNX, TABLES, Division, GranularityKind, Row, find_rows, is_implemented
+from qgen.signatures.tables import MICROSOFT, NEWEST_OPSET, ONNX, TABLES, Division, GranularityKind, Row, find_rows
 
 DistinctKey: TypeAlias = "tuple[str, DType, DType, DType, bool, GranularityKind, Division | None, bool]"
 
 
-def enumerate_signatures(*, implemented_only: bool = True, domain: str = ONNX) -> Iterator[tuple[Signature, GranularityKind]]:
+def enumerate_signatures(*, domain: str = ONNX) -> Iterator[tuple[Signature, GranularityKind]]:
     """Yield every legal signature of `domain` with each granularity it may have, in the tables' order.
 
-    One element for each (operator version, x, scale, y, zero point, granularity, precision, saturate). `implemented_only` leaves out the
-    dtypes that are not in `IMPLEMENTED`.
+    One element for each (operator version, x, scale, y, zero point, granularity, precision, saturate).
     """
     for (row_domain, _), rows in TABLES.items():
         if row_domain == domain:
             for row in rows:
-                yield from _enumerate_row(row, implemented_only=implemented_only)
+                yield from _enumerate_row(row)
 
 
-def _enumerate_row(row: Row, *, implemented_only: bool) -> Iterator[tuple[Signature, GranularityKind]]:
+def _enumerate_row(row: Row) -> Iterator[tuple[Signature, GranularityKind]]:
     for x, zero_point in product(row.x, (False, True)):
         for scale in row.scales_for(x):
             for y in row.outputs_for(scale, zero_point=zero_point):
-                if implemented_only and not is_implemented(row.op, x, scale, y):
-                    continue
                 for kind, precision, saturate in product(row.granularities, row.precisions, row.saturations(y)):
                     division = row.division(x, scale, precision)
                     yield Signature(row.domain, row.op, row.version, x, scale, y, zero_point, precision, division, saturate), kind

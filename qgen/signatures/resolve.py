@@ -11,7 +11,6 @@ from qgen.errors import QgenError
 from qgen.signatures.tables import (
     E8M0,
     FLOAT32,
-    IMPLEMENTED,
     MICROSOFT,
     NEWEST_OPSET,
     OLDEST_OPSET,
@@ -72,7 +71,7 @@ def resolve_signature(
     dtypes are anything that `parse_dtype` takes. `scale` defaults to x's type (QuantizeLinear) or to y's, float32 when that is not given
     either (DequantizeLinear); `y` to uint8 (QuantizeLinear) or to the scale's type. `opset` is the number a model imports, 10 to 28;
     com.microsoft has version 1 alone, and takes any. `axis` matters at opset 10 only, where per-axis is accepted along axis 1.
-    Raises `QgenError` QG101 for a name that is no dtype, QG200 to QG212 for what the operator does not allow.
+    Raises `QgenError` QG101 for a name that is no dtype, QG200 to QG211 for what the operator does not allow.
     """
     row, rows = _find_row(op, "ai.onnx" if domain == "" else domain, opset)
     x_dtype, scale_dtype, y_dtype = _resolve_operands(row, rows, parse_dtype(x), _parse_optional(scale), _parse_optional(y))
@@ -82,7 +81,6 @@ def resolve_signature(
     precision_dtype = _check_precision(row, rows, _parse_optional(precision))
     if not saturate and "saturate" not in row.attributes:
         raise _missing_attribute(row, rows, "saturate")
-    _check_implemented(row, x_dtype, scale_dtype, y_dtype)
     return Signature(
         domain=row.domain,
         op=row.op,
@@ -196,14 +194,6 @@ def _check_precision(row: Row, rows: tuple[Row, ...], precision: DType | None) -
     raise _error(
         row, "QG210", f"the division cannot be in {precision.name}", f"`precision` may be {_list(PRECISIONS)}, or be left out", "precision"
     )
-
-
-def _check_implemented(row: Row, x: DType, scale: DType, y: DType) -> None:
-    for operand, dtype in (("x", x), ("scale", scale), ("y", y)):
-        if (row.op, operand, dtype) not in IMPLEMENTED:
-            today = [other for other in _dtypes(row, operand) if (row.op, operand, other) in IMPLEMENTED]
-            message = f"qgen does not compile {row.op} with {operand} of type {dtype.name} yet"
-            raise _error(row, "QG212", message, f"it is legal ONNX; today {operand} may be {_list(today)}", operand)
 
 
 def _missing_attribute(row: Row, rows: tuple[Row, ...], attribute: str) -> QgenError:

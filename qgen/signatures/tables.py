@@ -176,22 +176,8 @@ TABLES: Final[dict[tuple[str, str], tuple[Row, ...]]] = {
 """The rows of every operator, oldest first, by domain and name."""
 
 OPERANDS: Final = ("x", "scale", "y")
-_QUANTIZED: Final = tuple(DTYPES[name] for name in f"{_BYTES} {_MORE_INTEGERS} {_CRUMBS}".split())
-
-IMPLEMENTED: Final[frozenset[tuple[str, str, DType]]] = frozenset(
-    [(QUANTIZE, operand, dtype) for operand in ("x", "scale") for dtype in PRECISIONS]
-    + [(QUANTIZE, "y", dtype) for dtype in _QUANTIZED]
-    + [(DEQUANTIZE, "x", dtype) for dtype in (*_QUANTIZED, INT32)]
-    + [(DEQUANTIZE, operand, dtype) for operand in ("scale", "y") for dtype in PRECISIONS]
-)
-"""Which (operator, operand, dtype) qgen can compile today; the rest of the tables is legal ONNX that it refuses with QG212."""
 
 
 def find_rows(domain: str, op: str) -> tuple[Row, ...]:
     """Return the rows of an operator, oldest first, or nothing when there is no such operator."""
     return TABLES.get((domain, op), ())
-
-
-def is_implemented(op: str, x: DType, scale: DType, y: DType) -> bool:
-    """Tell whether qgen compiles these dtypes today."""
-    return all((op, operand, dtype) in IMPLEMENTED for operand, dtype in zip(OPERANDS, (x, scale, y), strict=True))

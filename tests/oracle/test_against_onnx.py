@@ -177,7 +177,7 @@ def _signatures(domain: str, op: str, version: int) -> Cases:
 def _narrow_signatures(op: str, quantized: DType) -> Cases:
     return [
         (signature, kind)
-        for signature, kind in enumerate_signatures(implemented_only=False)
+        for signature, kind in enumerate_signatures()
         if signature.op == op
         and (signature.y if signature.is_quantize else signature.x) == quantized
         and DTYPES["int32"] not in (signature.x, signature.scale)

@@ -90,7 +90,7 @@ def _signatures() -> dict[str, list[Signature]]:
     """Return every distinct computation whose division type is a dtype, by operator and output type."""
     found: dict[str, list[Signature]] = {}
     keys = set()
-    for signature, kind in enumerate_signatures(implemented_only=False):
+    for signature, kind in enumerate_signatures():
         if kind != "per_tensor" or not (signature.division is None or isinstance(signature.division, DType)):
             continue
         key = distinct_key(signature, kind)

@@ -188,11 +188,6 @@ def test_the_first_opset_that_allows_a_dtype_is_named(op: str, operand: str, dty
         ("QG101", "QuantizeLinear", {"x": "float64"}),
         ("QG211", "QuantizeLinear", {"x": "float32", "granularity_kind": "blocked", "opset": 20}),
         ("QG211", "DequantizeLinear", {"x": "uint8", "granularity_kind": "blocked", "domain": "com.microsoft"}),
-        ("QG212", "QuantizeLinear", {"x": "int32"}),
-        ("QG212", "QuantizeLinear", {"x": "float32", "scale": "float8e8m0"}),
-        ("QG212", "QuantizeLinear", {"x": "float32", "y": "float8e4m3fn", "saturate": False}),
-        ("QG212", "DequantizeLinear", {"x": "float4e2m1"}),
-        ("QG212", "DequantizeLinear", {"x": "uint8", "scale": "float8e8m0", "y": "float32"}),
         ("QG200", "QuantiseLinear", {"x": "float32"}),
         ("QG200", "", {"x": "float32"}),
         ("QG201", "QuantizeLinear", {"x": "float32", "domain": "ai.onnx.ml"}),
@@ -230,7 +225,6 @@ ERRORS: dict[str, Callable[[], object]] = {
     "QG209": lambda: quantize(precision="float32", opset=21),
     "QG210": lambda: quantize(precision="int32"),
     "QG211": lambda: quantize(granularity_kind="blocked", opset=19),
-    "QG212": lambda: quantize(y="float8e4m3fn"),
 }
 
 

@@ -9,8 +9,7 @@ import onnx.defs
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from qgen.dtypes import DTYPES
-from qgen.signatures import IMPLEMENTED, TABLES, Row, find_rows, is_implemented
+from qgen.signatures import TABLES, Row, find_rows
 from qgen.signatures.tables import ATTRIBUTE_DEFAULTS, DEQUANTIZE, MICROSOFT, ONNX, QUANTIZE
 
 OPS = (QUANTIZE, DEQUANTIZE)
@@ -82,22 +81,3 @@ def test_granularities_by_version() -> None:
     assert by_version[13] == by_version[19] == ("per_tensor", "per_axis")
     assert {by_version[version] for version in (21, 23, 24, 25, 28)} == {("per_tensor", "per_axis", "blocked")}
     assert {find_rows(MICROSOFT, op)[0].granularities for op in OPS} == {("per_tensor", "per_axis")}
-
-
-def test_what_is_implemented() -> None:
-    integers = {"uint2", "int2", "uint4", "int4", "uint8", "int8", "uint16", "int16"}
-    floats = {"float32", "float16", "bfloat16"}
-    by_operand = {
-        (op, operand): {dtype.name for known, part, dtype in IMPLEMENTED if (known, part) == (op, operand)}
-        for op in OPS
-        for operand in ("x", "scale", "y")
-    }
-    assert by_operand == {
-        (QUANTIZE, "x"): floats, (QUANTIZE, "scale"): floats, (QUANTIZE, "y"): integers,
-        (DEQUANTIZE, "x"): integers | {"int32"}, (DEQUANTIZE, "scale"): floats, (DEQUANTIZE, "y"): floats,
-    }  # fmt: skip
-    newest = {op: find_rows(ONNX, op)[-1] for op in OPS}
-    assert all(dtype in {"x": newest[op].x, "scale": newest[op].scale, "y": newest[op].y}[part] for op, part, dtype in IMPLEMENTED)
-    f32, f16 = DTYPES["float32"], DTYPES["float16"]
-    assert is_implemented(QUANTIZE, f32, f16, DTYPES["uint2"])
-    assert not is_implemented(QUANTIZE, f32, DTYPES["float8e8m0"], DTYPES["uint2"])
