@@ -171,7 +171,7 @@ def _check(op: Op, type_: DType | Int, *args: Values) -> None:
 
 def _same(value: float, want: Number) -> bool:
     if value != value or want != want:  # noqa: PLR0124 - NaN
-        return value != value and want != want  # noqa: PLR0124
+        return value != value and want != want  # noqa: PLR0124 - NaN
     return value == want and np.signbit(value) == np.signbit(float(want))
 
 
