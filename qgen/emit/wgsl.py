@@ -80,7 +80,12 @@ def emit_expr(expr: ir.Expr, hex_from: int = _BITS) -> str:
 
 
 def _args(args: tuple[ir.Expr, ...], hex_from: int) -> str:
-    return ", ".join(emit_expr(arg, hex_from) for arg in args)
+    """Return arguments with commas between; `a < b, c > d` would be a template list, so a `<` before the last one is in parentheses."""
+    texts = [emit_expr(arg, hex_from) for arg in args]
+    for position, arg in enumerate(args[:-1]):
+        if isinstance(arg, ir.Binary) and arg.op == "<":
+            texts[position] = f"({texts[position]})"
+    return ", ".join(texts)
 
 
 def _literal(value: float, type_: object, hex_from: int) -> tuple[str, int]:
@@ -94,7 +99,8 @@ def _literal(value: float, type_: object, hex_from: int) -> tuple[str, int]:
         case Scalar.I32:
             return str(value), ATOM if value >= 0 else UNARY
         case Scalar.F32:
-            return f"{value!r}f", ATOM if value >= 0 else UNARY
+            text = f"{value!r}f"
+            return text, UNARY if text.startswith("-") else ATOM
         case _:
             raise InternalError("an exact integer reaches the emitter")
 

@@ -1,0 +1,129 @@
+"""One program a stage that has every node which may stand there: for the printer, the walks and the verifier."""
+
+from __future__ import annotations
+
+from qgen.dtypes import DTYPES
+from qgen.ir.nodes import (
+    Assign,
+    Binary,
+    Bitcast,
+    Builtin,
+    Call,
+    Construct,
+    Convert,
+    Expr,
+    Field,
+    For,
+    If,
+    Invocation,
+    Let,
+    Literal,
+    Load,
+    Name,
+    Op,
+    Read,
+    Require,
+    Return,
+    Select,
+    Store,
+    Typed,
+    Unary,
+    Uniform,
+    Var,
+    Write,
+)
+from qgen.ir.program import Function, Kernel, Operand, Param, Program, Stage
+from qgen.ir.types import Int, Scalar, Struct
+
+BOOL, U32, I32, F32 = Scalar.BOOL, Scalar.U32, Scalar.I32, Scalar.F32
+FLOAT32, UINT8 = DTYPES["float32"], DTYPES["uint8"]
+PAIR = Struct("Pair", (("code", U32), ("value", F32)))
+OPERANDS = (Operand("x", FLOAT32), Operand("s", FLOAT32, per_group=True), Operand("y", UINT8, is_output=True))
+
+
+def u(value: int) -> Literal:
+    return Literal(value, U32)
+
+
+def name(text: str, type_: Scalar | Struct = U32) -> Name:
+    return Name(text, type_)
+
+
+def add(lhs: Expr, rhs: Expr) -> Binary:
+    return Binary("+", lhs, rhs, U32)
+
+
+X, S = Read("x", FLOAT32), Read("s", FLOAT32)
+QUOTIENT = Typed(Op.DIV, (X, S), FLOAT32)
+ROUNDED = Typed(Op.ROUND_EVEN, (Name("q", FLOAT32),), Int(-(1 << 18), 1 << 18))
+SHIFTED = Typed(Op.ADD, (ROUNDED, Literal(-3, Int(-3, -3))), Int(-(1 << 18) - 3, (1 << 18) - 3))
+
+CHECKED = Program(
+    "Scale",
+    Stage.CHECKED,
+    OPERANDS,
+    (Kernel("main", (Let("q", QUOTIENT), Write("y", Typed(Op.SATURATE, (SHIFTED,), UINT8)))),),
+)
+
+PARTIAL = Function(
+    "partial",
+    (Param("x", U32, FLOAT32), Param("k", I32, Int.of_bits(8)), Param("p", PAIR)),
+    U32,
+    (
+        Require(Binary("<", Field(name("p", PAIR), "value", F32), Literal(0.5, F32), BOOL)),
+        Let("f", Bitcast(name("x"), F32)),
+        Let("n", Unary("-", name("k", I32), I32)),
+        If(Unary("!", Binary("==", name("x"), u(0x7FC00000), BOOL), BOOL), (Return(u(1)),), (Let("m", Unary("~", name("x"), U32)),)),
+        Return(Select(Literal(value=True, type=BOOL), Convert(name("n", I32), U32), Builtin("min", (name("x"), u(255)), U32), U32)),
+    ),
+    UINT8,
+    "Right where it holds.",
+)
+MAKE = Function("make", (Param("code", U32),), PAIR, (Return(Construct((name("code"), Convert(name("code"), F32)), PAIR)),))
+CALLS = Function(
+    "calls",
+    (Param("x", U32),),
+    U32,
+    (Return(Call("partial", (name("x"), Literal(-1, I32), Call("make", (name("x"),), PAIR)), U32)),),
+)
+
+REALISED = Program(
+    "Scale",
+    Stage.REALISED,
+    OPERANDS,
+    (Kernel("main", (Let("scale", Read("s", U32)), Write("y", Call("calls", (add(Read("x", U32), name("scale")),), U32)))),),
+    (CALLS, PARTIAL, MAKE),
+)
+
+LEGAL = Program(
+    "Scale",
+    Stage.LEGAL,
+    OPERANDS,
+    (
+        Kernel(
+            "main",
+            (
+                Let("unit", add(Binary("*", Invocation("y"), Uniform("row"), U32), Invocation("x"))),
+                If(Binary(">=", name("unit"), Uniform("units"), BOOL), (Return(None),)),
+                Var("word", u(0)),
+                For(
+                    "i",
+                    name("unit"),
+                    Builtin("min", (add(name("unit"), u(4)), Uniform("units")), U32),
+                    1,
+                    (Assign("word", Binary("|", name("word"), Binary("<<", Load("x", name("i")), u(8), U32), U32)),),
+                ),
+                If(
+                    Binary("&&", Binary("==", name("word"), u(0), BOOL), Literal(value=True, type=BOOL), BOOL),
+                    (Store("y", name("unit"), u(1024)),),
+                    (Store("y", name("unit"), name("word")),),
+                ),
+            ),
+            64,
+        ),
+    ),
+    (),
+    ("row", "units"),
+)
+
+PROGRAMS = {"checked": CHECKED, "realised": REALISED, "legal": LEGAL}
