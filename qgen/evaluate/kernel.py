@@ -42,7 +42,8 @@ def evaluate_kernel(  # noqa: PLR0917 - the parts of a dispatch, in the order a 
     An output that the kernel only loads was written by an earlier dispatch.
     Raises `EvaluationError` where the kernel traps, or never stores a word of an output.
     """
-    linked = link(compiled_kernel(kernel).needs, {function.name: function for function in program.functions})
+    kernel, functions = model.regroup(kernel), _functions(program.functions, model)
+    linked = link(compiled_kernel(kernel).needs, functions)
     outputs = {operand.name for operand in program.operands if operand.is_output}
     stored = _run(program, kernel, linked, buffers, uniforms, workgroups, model)
     for name in buffers:
@@ -65,10 +66,11 @@ def evaluate_program(  # noqa: PLR0917 - the parts of a dispatch, in the order a
     of an output without storing to it must be whole by then.
     Raises `EvaluationError` as `evaluate_kernel` does, at the end for words never stored.
     """
-    functions = {function.name: function for function in program.functions}
+    functions = _functions(program.functions, model)
     words = {name: np.zeros(size, np.uint32) for name, size in output_words.items()}
     stored = {name: np.zeros(size, np.bool_) for name, size in output_words.items()}
-    for kernel, workgroups in zip(program.kernels, dispatches, strict=True):
+    for text, workgroups in zip(program.kernels, dispatches, strict=True):
+        kernel = model.regroup(text)
         linked = link(compiled_kernel(kernel).needs, functions)
         for name in sorted((linked.loads - linked.stores) & words.keys()):
             _whole(kernel.name, name, words[name], stored[name])
@@ -90,9 +92,8 @@ def evaluate_function(
     of one dimension, with one element a lane or a single one for all; for a struct, a mapping of them by field.
     Raises `EvaluationError` where it traps.
     """
-    compiled = compiled_function(function)
-    known = functions if isinstance(functions, Mapping) else {each.name: each for each in functions}
-    linked = link(compiled.needs, known)
+    compiled = compiled_function(model.regroup(function))
+    linked = link(compiled.needs, _functions(functions.values() if isinstance(functions, Mapping) else functions, model))
     if linked.loads or linked.stores or linked.uniforms:
         raise EvaluationError("a function that loads, stores or reads a uniform", kernel=function.name)
     values = _arguments(function, args)
@@ -110,6 +111,10 @@ def evaluate_function(
             return FunctionResult({name: np.concatenate(parts) for (name, _), parts in zip(fields, columns, strict=True)}, held)
         case Scalar():
             return FunctionResult(np.concatenate([value[0] for value, _ in slabs]), held)
+
+
+def _functions(functions: Iterable[Function], model: ArithmeticModel) -> dict[str, Function]:
+    return {function.name: model.regroup(function) for function in functions}
 
 
 def _call(compiled: CompiledFunction, machine: Machine, values: Sequence[Value], ids: Array) -> tuple[tuple[Array, ...], Bools]:

@@ -1,26 +1,39 @@
 """The arithmetic model: what the evaluator's f32 operations give.
 
 The evaluator computes every operation as IEEE 754 does, then lets the model change the result: so a model can use each freedom
-that WGSL grants. A freedom that spans several nodes (a fused `a * b + c`, a distributed `(a - b) * s`) is a rewriting of the
-program before it is evaluated; the built-in `fma` is there for it.
+that WGSL grants. A freedom that spans several nodes (a fused `a * b + c`, a distributed `(a - b) * s`) is a rewriting of the text
+before it is evaluated; the built-in `fma` is there for it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qgen.ir.nodes import Expr
+from qgen.ir.program import Function, Kernel
 
 Array = npt.NDArray[Any]
 """One element a lane, or a single element that all lanes share; never changed in place."""
 Words = npt.NDArray[np.uint32]
+Text = TypeVar("Text", Function, Kernel)
 
 
 class ArithmeticModel(Protocol):
     """What the evaluator asks of a model; each answer may depend only on the arguments, so that slabs and masks do not show."""
+
+    @property
+    def name(self) -> str:
+        """The model's name in reports."""
+
+    def regroup(self, text: Text) -> Text:
+        """Return the function or kernel to evaluate in place of `text`.
+
+        The same object for the same object, for what is compiled is kept by identity; `text` itself where the model changes nothing.
+        """
+        ...
 
     def adjust(self, node: Expr, operands: tuple[Array, ...], ieee: Array) -> Array:
         """Return the result of `node`, in the shape and dtype of `ieee`, which is the result by IEEE 754.
@@ -42,6 +55,15 @@ class ArithmeticModel(Protocol):
 
 class Ieee:
     """IEEE 754 with subnormals, every operation rounded half to even; accesses out of bounds trap."""
+
+    @property
+    def name(self) -> str:
+        """Return `ieee`."""
+        return "ieee"
+
+    def regroup(self, text: Text) -> Text:
+        """Return `text`."""
+        return text
 
     def adjust(self, node: Expr, operands: tuple[Array, ...], ieee: Array) -> Array:  # noqa: ARG002 - the protocol names it
         """Return `ieee`."""
