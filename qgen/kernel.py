@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -153,16 +153,15 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that it appears whole or not at all; makes its folder. Raises `QgenError` QG110 where that is not possible."""
+    temporary = path.parent / f".qgen-{secrets.token_hex(8)}"  # named before it is there: an interruption at any point can remove it
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".qgen-")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("xb") as file:
                 file.write(data)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         is_file = isinstance(error, FileExistsError | NotADirectoryError)  # what mkdir says of a path that leads through a file
