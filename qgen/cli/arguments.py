@@ -55,7 +55,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--precision", metavar="T", help="the type QuantizeLinear divides in")
     group.add_argument("--no-saturate", action="store_true", default=None, help="do not saturate (float8 outputs alone)")
     group = parser.add_argument_group("the kernel")
-    group.add_argument("--numerics", metavar="M", help="strict (default), exact or fast (`qgen explain QG104`)")
+    group.add_argument("--numerics", metavar="M", help="exact (default), strict or fast (`qgen explain QG104`)")
     group.add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
     group.add_argument("--name", metavar="N", help="the kernel's name (default: readable parts and a hash of the text)")
     group.add_argument("--entry-point", metavar="N", help="the entry point's name (default: main)")

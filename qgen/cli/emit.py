@@ -27,6 +27,10 @@ examples:
 """
 
 
+_SHARED: Final = ("numerics", "target", "entry_point", "group")
+"""The options that --all takes too."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_kernel_arguments(parser)
@@ -70,9 +74,10 @@ def warn_of_request(request: Request, color: str) -> None:
 
 def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
+    from qgen.compiler import make_request  # start-up time
 
     names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate")
-    given = [name for name in names if getattr(arguments, name) is not None and name != "target"]
+    given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
     if given:
         word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"
         arguments.parser.error(f"--all emits every kernel, so {word} has no meaning")
@@ -81,4 +86,6 @@ def _run_all(arguments: argparse.Namespace) -> int:
     jobs = 1 if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         arguments.parser.error("--jobs is at least 1")
-    return emit_matrix(Path(arguments.output), arguments.target or "webgpu", jobs, is_quiet=arguments.quiet)
+    shared = {name: getattr(arguments, name) for name in _SHARED if getattr(arguments, name) is not None}
+    like = make_request("QuantizeLinear", x="float32", **shared)  # refuses what cannot be shared
+    return emit_matrix(Path(arguments.output), like, jobs, is_quiet=arguments.quiet)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import signal
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,9 +41,15 @@ class Refused:
     hint: str
 
 
-def emit_matrix(folder: Path, target: str, jobs: int, *, is_quiet: bool) -> int:
-    """Write every distinct kernel for `target`, and the index, into `folder`, with `jobs` processes. Returns the exit code."""
-    requests = matrix_requests(target)
+def emit_matrix(folder: Path, like: Request, jobs: int, *, is_quiet: bool) -> int:
+    """Write every distinct kernel and the index into `folder`, with `jobs` processes. Returns the exit code.
+
+    Numerics mode, target, entry point and group are those of `like`.
+    """
+    requests = [
+        replace(request, mode=like.mode, target=like.target, entry_point=like.entry_point, group=like.group)
+        for request in matrix_requests()
+    ]
     entries: dict[str, dict[str, Any]] = {}
     written = 0
     with Progress("kernels", is_quiet=is_quiet) as progress:
@@ -67,7 +73,7 @@ def print_index(entries: dict[str, dict[str, Any]]) -> str:
     return f'{{\n "format": "qgen.matrix",\n "format_version": 1,\n "kernels": {{\n{rows}\n }}\n}}\n'
 
 
-def _compile_all(requests: Iterable[Request], jobs: int) -> Iterator[Emitted | Refused]:
+def _compile_all(requests: Sequence[Request], jobs: int) -> Iterator[Emitted | Refused]:
     if jobs == 1:
         yield from map(_compile_one, requests)
         return
@@ -94,5 +100,6 @@ def _compile_one(request: Request) -> Emitted | Refused:
         "zero_point": signature.zero_point,
         "granularity": request.granularity.kind,
         "division": signature.division.name if isinstance(signature.division, DType) else signature.division and signature.division.value,
+        "saturate": signature.saturate,
     }
     return Emitted(compiled.name, compiled.wgsl, print_sidecar(compiled.sidecar), entry)
