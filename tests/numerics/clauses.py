@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from qgen.arrays import from_codes, to_codes
 from qgen.dtypes import DType
 from qgen.evaluate import IEEE, ArithmeticModel, evaluate_function
-from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, struct_of
+from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, instance_name, struct_of
 from qgen.frontend.parse import parse_source
+from qgen.ir.nodes import If, Require, Stmt
 from qgen.ir.program import Function
 from qgen.ir.types import Int, Value
 from qgen.numerics import library
@@ -35,16 +36,21 @@ class Clause:
     function: Function
     callees: Mapping[str, Function]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the function has a `require`, and so is right only where it holds."""
+        return _requires((self.function, *self.callees.values()))
+
     def __str__(self) -> str:
         """Return the function's name, as the emitted text has it."""
         return self.function.name
 
-    def actual(self, args: tuple[Codes, ...], model: ArithmeticModel = IEEE) -> Codes:
-        """Return what the function computes; every lane has to be usable."""
+    def actual(self, args: tuple[Codes, ...], model: ArithmeticModel = IEEE) -> tuple[Codes, NDArray[np.bool_]]:
+        """Return what the function computes, and on which lanes every `require` held; without one, it has to be all."""
         result = evaluate_function(self.function, self.callees, args, model)
-        assert result.held.all()
         assert isinstance(result.value, np.ndarray)
-        return result.value
+        assert self.is_partial or result.held.all()
+        return result.value, result.held
 
     def expected(self, args: tuple[Codes, ...]) -> Codes:
         """Return what the clause says, computed exactly by the oracle.
@@ -67,11 +73,27 @@ def _values(of: Value, arg: Codes) -> NDArray[np.float64]:
     return decode(from_codes(arg, of, arg.shape), of) if isinstance(of, DType) else arg.astype(np.float64)
 
 
-def mismatches(clause: Clause, args: tuple[Codes, ...], model: ArithmeticModel = IEEE) -> list[str]:
-    """Return up to five lanes on which function and clause differ, with arguments, found and wanted code."""
-    found, wanted = clause.actual(args, model), clause.expected(args)
+def _requires(functions: Iterable[Function]) -> bool:
+    return any(_has_require(function.body) for function in functions)
+
+
+def _has_require(body: tuple[Stmt, ...]) -> bool:
+    return any(
+        isinstance(stmt, Require) or (isinstance(stmt, If) and (_has_require(stmt.then) or _has_require(stmt.otherwise))) for stmt in body
+    )
+
+
+def mismatches(
+    clause: Clause, args: tuple[Codes, ...], model: ArithmeticModel = IEEE, deciding: ArithmeticModel | None = None
+) -> list[str]:
+    """Return up to five lanes on which the result may be used and is not the clause's: arguments, found and wanted code.
+
+    `deciding` is the model of the computation that decides where a result may be used: a kernel computes value and decision in two places.
+    """
+    (found, held), wanted = clause.actual(args, model), clause.expected(args)
+    held = held if deciding is None else clause.actual(args, deciding)[1]
     assert found.shape == wanted.shape
-    lanes = np.flatnonzero(found.astype(np.int64) != wanted.astype(np.int64))[:5]
+    lanes = np.flatnonzero(held & (found.astype(np.int64) != wanted.astype(np.int64)))[:5]
     return [f"{clause}({', '.join(hex(arg[lane]) for arg in args)}) = {hex(found[lane])}, wanted {hex(wanted[lane])}" for lane in lanes]
 
 
@@ -104,16 +126,12 @@ def clauses_of(texts: Mapping[str, str]) -> Iterator[Clause]:
     fns = {fn.name: (source, fn) for source in sources for fn in source.fns}
     structs = {struct.name: struct_of(struct) for source in sources for struct in source.structs}
     known = Declarations({name: fn for name, (_, fn) in fns.items()}, structs)
-    plain = {name: check_fn(source, fn, known, None) for name, (source, fn) in fns.items() if fn.generic is None}
-    generic = {name: (source, fn) for name, (source, fn) in fns.items() if fn.generic is not None}
+    functions: dict[str, Function] = {}
+    for source, fn in fns.values():
+        for format_ in library.formats(fn):
+            checked = check_fn(source, fn, known, format_)
+            functions[checked.name] = checked
     for name, (source, fn) in fns.items():
         for format_ in library.formats(fn) if fn.clauses else ():
-            functions = dict(plain)
-            if format_ is not None:
-                for other, decl in generic.values():
-                    if format_ in library.formats(decl):
-                        checked = check_fn(other, decl, known, format_)
-                        functions[checked.name] = checked
-            function = functions[name if format_ is None else f"{name}_{format_.name}"]
             for clause in fn.clauses:
-                yield Clause(name, check_clause(source, fn, clause, format_), function, functions)
+                yield Clause(name, check_clause(source, fn, clause, format_), functions[instance_name(name, format_)], functions)

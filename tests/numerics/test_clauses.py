@@ -16,7 +16,7 @@ CLAUSES = library_clauses()
 
 @pytest.mark.parametrize("clause", CLAUSES, ids=str)
 def test_the_function_computes_what_its_clause_says(clause: Clause) -> None:
-    args = arguments(clause, seed=1, count=1_000_000)
+    args = arguments(clause, seed=1, count=300_000)
     assert mismatches(clause, args) == []
 
 
@@ -43,5 +43,5 @@ def test_the_second_reading_of_the_texts_finds_the_same_functions() -> None:
     """What the seeded faults are inserted into is the library itself, but for the folding of constants."""
     read = {str(clause): clause for clause in clauses_of(library_texts())}
     for clause in CLAUSES:
-        assert read[str(clause)].pattern == clause.pattern
+        assert read[str(clause)].pattern.params == clause.pattern.params
         assert read[str(clause)].function.params == clause.function.params
