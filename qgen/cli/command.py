@@ -11,11 +11,12 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Final
 
 from qgen.cli.parser import parse_arguments
-from qgen.cli.terminal import paint_diagnostic, wants_color
+from qgen.cli.terminal import paint_diagnostic, wants_color, warn
 from qgen.errors import InternalError, QgenError, UnavailableError
 
 FAULT: Final = 1
@@ -62,7 +63,10 @@ def _run(words: list[str], settings: argparse.Namespace) -> int:
     else:
         arguments = parse_arguments(words)
         settings.color = arguments.color
-        code = arguments.run(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_: warn(str(message), arguments.color)
+            code = arguments.run(arguments)
     sys.stdout.flush()
     return code
 

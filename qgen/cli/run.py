@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from qgen.cli.arguments import add_quiet, parse_shape
-from qgen.cli.terminal import warn
 from qgen.errors import QgenError
 
 if TYPE_CHECKING:
@@ -98,11 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_names(kernel, shapes, kernel.inputs, "input")
     _check_names(kernel, wanted, outputs, "output")
     inputs, device = read_inputs(kernel, files, shapes), stored.resolve_device(arguments.device)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", UserWarning)
-        results = kernel.run(inputs, device)
-    for one in heard:
-        warn(str(one.message), arguments.color)
+    results = kernel.run(inputs, device)
     for name, path in wanted.items():
         write_bytes(Path(path), dump_array(results[name]))
         if not arguments.quiet:

@@ -57,6 +57,24 @@ def test_untyped_items_are_codes_and_results_feed_the_next_kernel(command: Comma
         np.testing.assert_array_equal(np.load("y.npy").view(ml_dtypes.bfloat16), right)
 
 
+def test_a_zero_point_that_takes_no_part_is_a_warning_or_an_error(command: Command) -> None:
+    zero_point = np.ones((), ml_dtypes.float8_e4m3fn)
+    for name, array in {
+        "x": np.ones(3, np.float32),
+        "codes": np.ones(3, zero_point.dtype),
+        "scale": np.float32(1),
+        "zero": zero_point,
+    }.items():
+        np.save(f"{name}.npy", array)
+    assert command("emit QuantizeLinear --x float32 --y float8e4m3fn --zero-point --name quantize").status == 0
+    assert command("emit DequantizeLinear --x float8e4m3fn --zero-point --name dequantize").status == 0
+    run = command(f"run quantize.json {INPUTS} --device cpu")
+    assert (run.status, run.stderr) == (0, "warning: `y_zero_point` of float8e4m3fn is not zero, and takes no part in the result\n")
+    run = command("run dequantize.json --in x=codes.npy x_scale=scale.npy x_zero_point=zero.npy --out y=y.npy --device cpu")
+    assert (run.status, run.stderr.partition(":")[0]) == (1, "error[QG112]")
+    assert command("check quantize.json dequantize.json --device cpu -q").stderr == ""
+
+
 @pytest.mark.parametrize(
     ("array", "code", "message"),
     [
