@@ -59,12 +59,13 @@ def test_untyped_items_are_codes_and_results_feed_the_next_kernel(command: Comma
 
 def test_a_zero_point_that_takes_no_part_is_a_warning_or_an_error(command: Command) -> None:
     zero_point = np.ones((), ml_dtypes.float8_e4m3fn)
-    for name, array in {
+    arrays: dict[str, NDArray[Any]] = {
         "x": np.ones(3, np.float32),
         "codes": np.ones(3, zero_point.dtype),
-        "scale": np.float32(1),
+        "scale": np.ones((), np.float32),
         "zero": zero_point,
-    }.items():
+    }
+    for name, array in arrays.items():
         np.save(f"{name}.npy", array)
     assert command("emit QuantizeLinear --x float32 --y float8e4m3fn --zero-point --name quantize").status == 0
     assert command("emit DequantizeLinear --x float8e4m3fn --zero-point --name dequantize").status == 0
