@@ -92,8 +92,8 @@ def make_node_request(site: Site, operands: Operands, choices: Choices) -> tuple
         target=choices.target,
     )
     warnings += signature_warnings(request.signature, granularity.kind)
-    if row.op != QUANTIZE and x_dtype == _INT32 and zero_point is not None and _is_known_nonzero(zero_point):
-        warnings += ("the zero point of an int32 input should be 0 (ONNX); it is subtracted all the same, as ONNX Runtime does",)
+    if zero_point is not None:
+        warnings += _judge_zero_point(zero_point, y_dtype if row.is_quantize else x_dtype, is_quantize=row.is_quantize)
     return request, warnings
 
 
@@ -200,6 +200,20 @@ def _baked(dims: Dims) -> tuple[int, ...] | None:
     return known if len(known) == len(dims) else None
 
 
-def _is_known_nonzero(value: Value) -> bool:
+def _judge_zero_point(value: Value, dtype: DType, *, is_quantize: bool) -> tuple[str, ...]:
+    """Return what to tell of a zero point whose values are at hand (SEMANTICS 2.1, rows 11, 13 and 20); raises `QgenError` QG112."""
     tensor = value.tensor
-    return tensor is not None and has_data(tensor) and (any(tensor.int32_data) or any(tensor.raw_data))
+    if tensor is None or not has_data(tensor):
+        return ()
+    codes = {code & dtype.mask for code in (*tensor.int32_data, *tensor.raw_data)}
+    if dtype.is_float8:
+        is_signed = dtype.format is not None and dtype.format.has_negative_zero
+        if codes <= ({0x00, 0x80} if is_signed else {0x00}):
+            return ()
+        if is_quantize:
+            return (f"the zero point of {dtype.name} is not zero, and takes no part in the result",)
+        hint = "shift x before it is quantized: the operator has no zero point for float8"
+        raise QgenError("QG112", f"the zero point of {dtype.name} is not zero, and is never subtracted", hint=hint)
+    if dtype == _INT32 and any(codes):
+        return ("the zero point of an int32 input should be 0 (ONNX); it is subtracted all the same, as ONNX Runtime does",)
+    return ()

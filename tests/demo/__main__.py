@@ -85,7 +85,7 @@ def _demonstrate(device: str) -> int:
             values = values or compute_values(path, bundle.nodes)
             accepted, outcome = _judge(f"{name}, {shapes}", bundle, values, device)
             rows.append(Row(name, shapes, bundle, accepted, outcome, time.monotonic() - begun))
-    _print_table(rows)
+    print(f"\n{format_table(rows)}")
     _print_notes(rows, time.monotonic() - started)
     return 0 if all(row.is_good for row in rows) else 1
 
@@ -105,15 +105,17 @@ def _judge(what: str, bundle: Bundle, values: Values, device: str) -> tuple[tupl
     return (naga, tint), outcome
 
 
-def _print_table(rows: Sequence[Row]) -> None:
+def format_table(rows: Sequence[Row]) -> str:
+    """Return the table: headings, a rule, and a line for each row."""
     table = [HEADINGS, *(row.cells() for row in rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS))]
-    print()
     table.insert(1, tuple("-" * width for width in widths))
+    lines = []
     for line in table:
         names = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
         numbers = [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
-        print("  ".join([*names, *numbers]))
+        lines.append("  ".join([*names, *numbers]))
+    return "\n".join(lines)
 
 
 def _print_notes(rows: Sequence[Row], seconds: float) -> None:
