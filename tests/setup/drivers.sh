@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the tests run kernels with: lavapipe (Vulkan), Chromium (Dawn and SwiftShader) and OpenGL ES.
+# Installs the Debian packages that the tests run kernels with: lavapipe (Vulkan), Chromium (Dawn and SwiftShader) and OpenGL ES; and
+# those that judge kernels in other languages: spirv-val and glslangValidator.
 # Where it may not install, it names what is missing and fails: the tests use no adapter that happens to be there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/setup/common.sh
 
-packages=(mesa-vulkan-drivers chromium libegl1 libegl-mesa0 libgl1-mesa-dri)
+packages=(mesa-vulkan-drivers chromium libegl1 libegl-mesa0 libgl1-mesa-dri spirv-tools glslang-tools)
 
 is_installed() { [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
