@@ -1,5 +1,7 @@
 """Inputs that find what is wrong with a kernel: random codes, edges, quotients and products on and beside ties, scales of every kind.
 
+Calm inputs are for code that is right for most elements and hands the others on: they have few of those, some of them just at the margin.
+
 What an element or a group gets goes by its number, not by chance: every fourth element of a group is an edge, and they come in order, so
 that a group of 4 n elements holds n edges, and the seeds in order give one scale after the other.
 """
@@ -26,6 +28,8 @@ KINDS: Final = 4
 """Kinds of elements, and kinds of scales."""
 _ORDINARY, _FITTED, _EDGE = 0, 1, 2
 _SMALL: Final = 16
+_NARROWER: Final = (13, 16, 20, 21, 22)
+"""By how many bits the significands of float16, bfloat16 and the narrower formats are shorter than that of float32."""
 _STRIDE: Final = 7
 """By how many edges of x one scale and the next begin apart."""
 
@@ -39,11 +43,11 @@ class _Groups:
     count: int
 
 
-def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int) -> dict[str, NDArray[Any]]:
+def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int, *, calm: bool = False) -> dict[str, NDArray[Any]]:
     """Return inputs for `kernel` by ONNX name, x of `shape`; the same for the same arguments.
 
-    Where the scale is one for the whole tensor, its kind and its edge go by the seed: seeds in order give all of them. Raises `QgenError`
-    QG220 to QG222 where the shape does not fit the kernel's granularity.
+    Where the scale is one for the whole tensor, its kind and its edge go by the seed: seeds in order give all of them. With `calm`, scales
+    and elements are ordinary but for a few. Raises `QgenError` QG220 to QG222 where the shape does not fit the kernel's granularity.
     """
     signature, granularity = kernel.request.signature, kernel.request.granularity
     shared = scale_shape(granularity, shape)
@@ -55,13 +59,14 @@ def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int) -> dict[str, 
     has_values = has_zero_point and (signature.is_quantize or not quantized.is_float8)
     zero_points = _zero_points(quantized, groups.count, seed, rng) if has_values else np.zeros(groups.count, np.uint32)
     if signature.is_quantize:
-        scales = _scales_to_divide(signature, groups.count, seed, rng)
-        x = _dividends(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), seed)
+        scales = _scales_to_divide(signature, groups.count, seed, rng, calm=calm)
+        find = _calm_dividends if calm else _dividends
+        x = find(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), seed)
     else:
         codes = _some(quantized, groups.count, rng)
         factors = decode(codes, quantized) - decode(zero_points, quantized)
-        scales = _scales_to_multiply(signature.scale, signature.y, factors, seed, rng)
-        x = _factors(signature, groups, codes, decode(zero_points, quantized), seed)
+        scales = _scales_to_multiply(signature, factors, seed, rng, calm=calm)
+        x = _some(quantized, groups.of.size, rng) if calm else _factors(signature, groups, codes, decode(zero_points, quantized), seed)
     arrays = [from_codes(x, signature.x, shape), from_codes(scales, signature.scale, shared)]
     if has_zero_point:
         arrays.append(from_codes(zero_points, quantized, shared))
@@ -98,12 +103,16 @@ def _zero_points(dtype: DType, count: int, seed: int, rng: np.random.Generator) 
     return chosen.astype(np.uint32)
 
 
-def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.random.Generator) -> Codes:
-    """Return scales by kind, in turn: an ordinary one, one that fits the data with a step of one unit, an edge, a random code."""
+def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.random.Generator, *, calm: bool) -> Codes:
+    """Return scales by kind, in turn: an ordinary one, one that fits the data with a step of one unit, an edge, a random code.
+
+    With `calm`: three ordinary ones and a random code.
+    """
     count = ordinary.size
     number = np.arange(count, dtype=np.int64) + seed
     beside = step_codes(encode(fitted, dtype), rng.integers(-1, 2, count), dtype)
     kind = number % KINDS
+    kind = np.where(calm & (kind < KINDS - 1), _ORDINARY, kind)
     chosen = np.select(
         [kind == _ORDINARY, kind == _FITTED, kind == _EDGE],
         [encode(ordinary, dtype), beside, pick_edges(dtype, number // KINDS)],
@@ -112,25 +121,25 @@ def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.r
     return chosen.astype(np.uint32)
 
 
-def _scales_to_divide(signature: Signature, count: int, seed: int, rng: np.random.Generator) -> Codes:
+def _scales_to_divide(signature: Signature, count: int, seed: int, rng: np.random.Generator, *, calm: bool) -> Codes:
     """Return scales by which quotients reach the whole range of the output while x stays finite: any, and powers of two."""
     dtype, x, quantized = signature.scale, signature.x, signature.y
     widest = max(map(abs, value_range(quantized)))
     top = min(4.0, math.log2(value_range(x)[1] / (2 * widest + 4)))
     exponents = rng.uniform(top - 12, top, count)
     signs = np.where(rng.integers(0, 4, count) == 0, -1.0, 1.0)
-    return _scales(dtype, seed, signs * 2.0**exponents, signs * 2.0 ** np.floor(exponents), rng)
+    return _scales(dtype, seed, signs * 2.0**exponents, signs * 2.0 ** np.floor(exponents), rng, calm=calm)
 
 
-def _scales_to_multiply(dtype: DType, y: DType, factors: Values, seed: int, rng: np.random.Generator) -> Codes:
+def _scales_to_multiply(signature: Signature, factors: Values, seed: int, rng: np.random.Generator, *, calm: bool) -> Codes:
     """Return scales of all signs, and those whose product with the group's factor lies beside the middle of two values of y."""
-    count = factors.size
+    y, count = signature.y, factors.size
     signs = np.where(rng.integers(0, 4, count) == 0, -1.0, 1.0)
     largest = y.format.max_code if y.format else y.max
     below = rng.integers(0, largest, count).astype(np.uint32)
     middles = (decode(below, y) + decode(below + np.uint32(1), y)) / 2
     fitted = middles / np.where(factors == 0, 1.0, factors)
-    return _scales(dtype, seed, signs * 2.0 ** rng.uniform(-12, 4, count), fitted, rng)
+    return _scales(signature.scale, seed, signs * 2.0 ** rng.uniform(-12, 4, count), fitted, rng, calm=calm)
 
 
 def _in_turn(dtype: DType, scale: DType, groups: _Groups, seed: int) -> Codes:
@@ -163,6 +172,23 @@ def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_point
         _some(dtype, count, rng),
     )
     return chosen.astype(np.uint32)
+
+
+def _calm_dividends(signature: Signature, groups: _Groups, scales: Values, zero_points: Values, seed: int) -> Codes:
+    """Return x whose quotients lie within the output's range; one in eight is near a tie of integers or of a narrower format."""
+    count = groups.of.size
+    rng = np.random.default_rng([seed, count])
+    least, greatest = value_range(signature.y)
+    scale = scales[groups.of]
+    inside = rng.uniform(least, greatest, count) - zero_points[groups.of]
+    beside = (np.floor(inside) + 0.5) * (1 + rng.choice([-1.0, 1.0], count) * 2.0 ** rng.integers(-23, -13, count))
+    codes = inside.astype(np.float32).view(np.uint32).astype(np.int64)
+    width = rng.choice(_NARROWER, count)
+    middle = (codes >> width << width) + (1 << (width - 1)) + rng.integers(-_SMALL, _SMALL, count)
+    narrow = np.minimum(middle, 0xFFFFFFFF).astype(np.uint32).view(np.float32).astype(np.float64)
+    kind = rng.integers(0, 2 * _SMALL, count)
+    with np.errstate(all="ignore"):
+        return encode(np.select([kind < 2, kind < KINDS], [beside, narrow], inside) * scale, signature.x)
 
 
 def _halfway(codes: Codes, steps: Indices, dtype: DType, rng: np.random.Generator) -> Codes:

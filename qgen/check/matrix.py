@@ -45,19 +45,31 @@ BAKED: Final[dict[GranularityKind, tuple[tuple[Granularity, tuple[int, ...]], ..
 BAKED_EACH: Final = 3
 """How many of them a kernel is checked with."""
 
+BIT_EXACT: Final = ("exact", "strict")
+"""The numerics modes that are held to the oracle, the usual one first."""
+
 
 @cache
-def matrix_requests(target: str = "webgpu") -> tuple[Request, ...]:
-    """Return one request for each distinct kernel of this version's dtypes, in the tables' order, the shape left to uniforms."""
+def matrix_requests(target: str = "webgpu", numerics: str = BIT_EXACT[0]) -> tuple[Request, ...]:
+    """Return one request for each distinct kernel before shapes, in the tables' order, the shape left to uniforms."""
     found: dict[DistinctKey, Request] = {}
     for signature, kind in enumerate_signatures():
-        found.setdefault(distinct_key(signature, kind), Request(signature, USUAL[kind], None, "strict", load_target(target)))
+        found.setdefault(distinct_key(signature, kind), Request(signature, USUAL[kind], None, numerics, load_target(target)))
     return tuple(found.values())
 
 
 def kernel_variants(request: Request, number: int) -> tuple[Request, ...]:
-    """Return `request`, a uniform one of the matrix, and the baked ones to check beside it; `number` decides which."""
+    """Return the texts to check for `request`, the uniform one of the matrix with this number: it in each mode, and baked ones.
+
+    `number` decides which ones are baked, and each in which mode.
+    """
     baked = BAKED[request.granularity.kind]
     # Every other one: so three ranks, and with two numbers in a row all of them.
     chosen = [baked[(number + 2 * step) % len(baked)] for step in range(BAKED_EACH)]
-    return (request, *(replace(request, granularity=granularity, shape=shape) for granularity, shape in chosen))
+    return (
+        *(replace(request, mode=mode) for mode in BIT_EXACT),
+        *(
+            replace(request, granularity=granularity, shape=shape, mode=BIT_EXACT[(number // len(baked) + step) % len(BIT_EXACT)])
+            for step, (granularity, shape) in enumerate(chosen)
+        ),
+    )

@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of kernels done and that of all, of the shard."""
 
 _SHARD: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
-_SEEDS: Final = 67
+_SEEDS: Final = 85
 _STEP: Final = 17
 """Seeds from one kernel of the matrix to the next, and from one text of it to the next: no two runs have the same."""
 
@@ -77,7 +77,7 @@ def parse_shard(text: str) -> Shard:
 
 
 def sweep(device: str, shard: Shard | None = None, resume: Path | None = None, progress: Progress | None = None) -> Summary:
-    """Check every kernel of the matrix, or those of `shard`, on `device`: the text for every shape, and three baked ones.
+    """Check every kernel of the matrix, or those of `shard`, on `device`: the texts for every shape in each mode, and three baked ones.
 
     `resume` is a file of JSON lines, one for each text that is done; it is made where it is not there, and what it has for this very text
     on this device is not run again. Raises `QgenError` QG851 where it is no such file, QG852 where it cannot be written, and as

@@ -15,24 +15,22 @@ QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 
 
 def quantize(
-    y: str = "uint8", granularity: Granularity | None = None, *, x: str = "float32", zero_point: bool = True, precision: str | None = None
+    y: str = "uint8", granularity: Granularity | None = None, *, x: str = "float32", zero_point: bool = True, numerics: str = "exact"
 ) -> Kernel:
-    return qgen.compile(QUANTIZE, x=x, y=y, zero_point=zero_point, granularity=granularity, precision=precision)
+    return qgen.compile(QUANTIZE, x=x, y=y, zero_point=zero_point, granularity=granularity, numerics=numerics)
 
 
 def dequantize(x: str = "uint8", granularity: Granularity | None = None, *, scale: str = "float32", zero_point: bool = True) -> Kernel:
     return qgen.compile(DEQUANTIZE, x=x, scale=scale, zero_point=zero_point, granularity=granularity)
 
 
-def with_changed(kernel: Kernel, change: Callable[[ir.Expr], ir.Expr], *, in_entry_point: bool = False) -> Kernel:
-    """Return the kernel with each expression of its LEGAL program changed: in the functions, or in the entry point; the text stays."""
+def with_changed(kernel: Kernel, change: Callable[[ir.Expr], ir.Expr], *, only: str | None = None) -> Kernel:
+    """Return the kernel with each expression in the functions of its LEGAL program changed, or in one of them; the text stays."""
 
     def walk(expr: ir.Expr) -> ir.Expr:
         return map_expr(expr, change)
 
     legal = kernel.compiled.legal
-    if in_entry_point:
-        legal = replace(legal, kernels=tuple(replace(each, body=map_body(each.body, walk)) for each in legal.kernels))
-    else:
-        legal = replace(legal, functions=tuple(replace(each, body=map_body(each.body, walk)) for each in legal.functions))
-    return Kernel(replace(kernel.compiled, legal=legal))
+    functions = tuple(replace(each, body=map_body(each.body, walk)) if only in {None, each.name} else each for each in legal.functions)
+    assert functions != legal.functions
+    return Kernel(replace(kernel.compiled, legal=replace(legal, functions=functions)))

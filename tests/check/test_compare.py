@@ -10,7 +10,7 @@ import pytest
 
 from qgen.arrays import numpy_dtype, pack_words
 from qgen.check import CheckResult, CounterExample, check_kernel, make_inputs
-from qgen.check.compare import find_mismatches
+from qgen.check.compare import ROUNDS, find_mismatches
 from qgen.dtypes import DTYPES
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
@@ -34,13 +34,13 @@ def ties_to_odd(expr: ir.Expr) -> ir.Expr:
 @pytest.mark.parametrize("device", ["cpu", *STACKS])
 @pytest.mark.parametrize("kernel", [quantize("uint4", blocked(-1, 3)), dequantize("int16", per_axis(-1), scale="float16")])
 def test_a_right_kernel_is_found_right(device: str, kernel: Kernel) -> None:
-    assert check_kernel(kernel, device, SHAPES, seed=1) == CheckResult(kernel.name, device, 3 + 65 + 30, 0, None)
+    assert check_kernel(kernel, device, SHAPES, seed=1) == CheckResult(kernel.name, device, ROUNDS * (3 + 65 + 30), 0, None)
 
 
 def test_without_shapes_all_that_a_kernel_is_checked_on_are_taken() -> None:
     result = check_kernel(quantize(), "cpu")
     assert result.ok
-    assert result.elements == 4 * (3 + 65 + 15 * 8 * 9 + 2 * 3 * 4 * 5)
+    assert result.elements == ROUNDS * (3 + 65 + 15 * 8 * 9 + 2 * 3 * 4 * 5)
 
 
 def test_a_wrong_rounding_is_found_with_the_first_element_that_shows_it() -> None:
@@ -58,6 +58,17 @@ def test_a_wrong_rounding_is_found_with_the_first_element_that_shows_it() -> Non
         f"shape [4000], seed 4, element {first.index}: x {first.inputs['x']:#x}, y_scale {first.inputs['y_scale']:#x} "
         f"gives {first.got:#x} instead of {first.want:#x}"
     )
+
+
+def test_code_that_only_calm_elements_reach_is_checked() -> None:
+    def floor(expr: ir.Expr) -> ir.Expr:
+        return replace(expr, name="floor") if isinstance(expr, ir.Builtin) and expr.name == "round" else expr
+
+    kernel = with_changed(quantize("uint8", per_axis(-1)), floor, only="rint_quotient")
+    result = check_kernel(kernel, "cpu", [(50, 40)])
+    assert result.mismatches > result.elements // 20
+    assert result.first is not None
+    assert result.first.got == result.first.want - 1
 
 
 def test_the_counter_example_has_the_scale_and_the_zero_point_of_its_group() -> None:
@@ -89,8 +100,8 @@ def test_padding_that_is_not_zero_is_a_mismatch(name: str, count: int) -> None:
 
 
 def test_a_padding_that_is_not_zero_is_described() -> None:
-    example = CounterExample((3,), 2, 3, {}, 0xFF, 0)
-    assert str(example) == "shape [3], seed 2, the padding of the last word gives 0xff instead of 0x0"
+    example = CounterExample((3,), seed=2, calm=True, index=3, inputs={}, got=0xFF, want=0)
+    assert str(example) == "shape [3], seed 2 (calm), the padding of the last word gives 0xff instead of 0x0"
 
 
 def test_buffers_lie_between_canaries(monkeypatch: pytest.MonkeyPatch) -> None:

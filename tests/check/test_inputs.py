@@ -136,3 +136,26 @@ def test_zero_points_reach_the_extremes_and_every_edge() -> None:
 def test_narrow_inputs_hold_every_code() -> None:
     x = make_inputs(dequantize("int4", blocked(0, 32)), (2000,), 5)["x"]
     assert set(decode(codes(x, DTYPES["int4"]), DTYPES["int4"]).tolist()) == set(range(-8, 8))
+
+
+def test_calm_inputs_are_for_the_quick_code_but_for_a_few_elements() -> None:
+    for y in ("uint8", "int4"):
+        for seed in range(KINDS - 1):
+            inputs = make_inputs(quantize(y, zero_point=False), (4000,), seed, calm=True)
+            assert np.isfinite(inputs["x"]).all()
+            quotient = inputs["x"].astype(np.float64) / inputs["y_scale"].astype(np.float64)
+            margin = np.abs(np.abs(quotient - np.rint(quotient)) - 0.5)
+            near = margin <= np.abs(quotient) * 2.0**-13
+            assert 0.02 < near.mean() < 0.2
+            # On both sides of where the quick code of `rint_quotient` gives up, and not far from it.
+            few = margin[near] / np.abs(quotient[near])
+            assert (few < 2.0**-20).sum() > 10
+            assert ((few > 2.0**-20) & (few < 2.0**-18)).sum() > 10
+
+
+def test_calm_products_are_of_any_code_and_ordinary_scales() -> None:
+    scales = np.concatenate([make_inputs(dequantize("int8"), (9,), seed, calm=True)["x_scale"].reshape(1) for seed in range(40)])
+    assert np.isfinite(scales[:3]).all()
+    assert (np.abs(np.log2(np.abs(scales[scales != 0]))) < 13).mean() >= 0.7
+    x = make_inputs(dequantize("int8"), (4000,), 0, calm=True)["x"]
+    assert len(set(x.tolist())) == 256

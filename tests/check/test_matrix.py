@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from qgen.check.matrix import BAKED, BAKED_EACH, kernel_variants, matrix_requests
+from qgen.check.matrix import BAKED, BAKED_EACH, BIT_EXACT, kernel_variants, matrix_requests
 from qgen.shapes import Blocked, PerTensor, make_view, normalize_axis
-from qgen.signatures import GranularityKind, distinct_key
+from qgen.signatures import GranularityKind, distinct_key, enumerate_signatures
 
 
 def test_the_matrix_has_each_distinct_kernel_once() -> None:
     requests = matrix_requests()
-    assert len(requests) == 1782
-    assert len({distinct_key(request.signature, request.granularity.kind) for request in requests}) == 1782
+    wanted = {distinct_key(signature, kind) for signature, kind in enumerate_signatures()}
+    assert len(requests) == len(wanted) == 6918
+    assert {distinct_key(request.signature, request.granularity.kind) for request in requests} == wanted
     assert all(request.shape is None for request in requests)
+    assert {request.mode for request in requests} == {"exact"}
+    assert {request.mode for request in matrix_requests(numerics="strict")} == {"strict"}
 
 
 def test_the_target_is_that_of_every_request() -> None:
@@ -25,9 +30,16 @@ def test_two_kernels_in_a_row_have_every_baked_variant(kind: GranularityKind) ->
     request = next(request for request in matrix_requests() if request.granularity.kind == kind)
     for number in range(7):
         first, second = (kernel_variants(request, at) for at in (number, number + 1))
-        assert first[0] == second[0] == request
-        assert len(first) == len(second) == 1 + BAKED_EACH
-        assert {(each.granularity, each.shape) for each in (*first[1:], *second[1:])} == set(BAKED[kind])
+        assert first[:2] == second[:2] == (request, replace(request, mode="strict"))
+        assert len(first) == len(second) == len(BIT_EXACT) + BAKED_EACH
+        assert {(each.granularity, each.shape) for each in (*first[2:], *second[2:])} == set(BAKED[kind])
+
+
+@pytest.mark.parametrize("kind", BAKED)
+def test_every_baked_variant_comes_in_both_modes(kind: GranularityKind) -> None:
+    request = next(request for request in matrix_requests() if request.granularity.kind == kind)
+    baked = [each for number in range(2 * len(BAKED[kind])) for each in kernel_variants(request, number)[len(BIT_EXACT) :]]
+    assert len(set(baked)) == 2 * len(BAKED[kind])
 
 
 @pytest.mark.parametrize("kind", BAKED)

@@ -11,12 +11,13 @@ import pytest
 from qgen.check import Shard, check_kernel, matrix_requests, parse_shard, sweep
 from qgen.check import sweep as exported
 from qgen.check.compare import CheckResult, CounterExample
+from qgen.check.matrix import BAKED_EACH, BIT_EXACT
 from qgen.errors import InternalError, QgenError, UnavailableError
 from qgen.kernel import Kernel
 from tests.goldens import Goldens
 
 KERNELS = 4
-TEXTS = 4
+TEXTS = len(BIT_EXACT) + BAKED_EACH
 
 
 class Checker:
@@ -34,7 +35,7 @@ class Checker:
 @pytest.fixture
 def checker(monkeypatch: pytest.MonkeyPatch) -> Checker:
     made = Checker()
-    few = matrix_requests()[:: 1782 // KERNELS][:KERNELS]
+    few = matrix_requests()[:: len(matrix_requests()) // KERNELS][:KERNELS]
     module = exported.__globals__
     monkeypatch.setitem(module, "matrix_requests", lambda: few)
     monkeypatch.setitem(module, "check_kernel", made)
@@ -99,7 +100,7 @@ def test_what_was_done_on_another_device_or_by_another_text_is_done_again(checke
 
 def test_failures_are_kept_and_resumed_as_failures(checker: Checker, tmp_path: Path) -> None:
     resume = tmp_path / "done.jsonl"
-    example = CounterExample((2, 3), 7, 4, {"x": 1, "y_scale": 2}, 3, 4)
+    example = CounterExample((2, 3), seed=7, calm=False, index=4, inputs={"x": 1, "y_scale": 2}, got=3, want=4)
 
     def fail(kernel: Kernel) -> CheckResult | None:
         match len(checker.seen):
