@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, assert_never
 
-from qgen.dtypes import DType, Exact
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
-from qgen.ir.program import ById, Function, Program, Stage
+from qgen.ir.program import ById, Function, Operand, Program, Stage
 from qgen.ir.rewrite import called_functions, children
 from qgen.ir.types import Int, Machine, Scalar, Struct, Type, print_type
 
@@ -40,7 +39,18 @@ _FUNCTION: Final = {
     Stage.LEGAL: _MACHINE | {ir.If, ir.Return},
 }
 _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
-_BUILTIN_ARITY: Final = {"min": 2, "max": 2, "clamp": 3, "abs": 1, "countLeadingZeros": 1, "round": 1}
+_NUMBERS: Final = frozenset({Scalar.U32, Scalar.I32, Scalar.F32})
+_INTEGERS: Final = frozenset({Scalar.U32, Scalar.I32})
+_UNARY: Final = {"-": frozenset({Scalar.I32, Scalar.F32}), "~": _INTEGERS, "!": frozenset({Scalar.BOOL})}
+_BUILTINS: Final = {
+    "min": (2, _NUMBERS),
+    "max": (2, _NUMBERS),
+    "clamp": (3, _NUMBERS),
+    "abs": (1, _NUMBERS),
+    "countLeadingZeros": (1, _INTEGERS),
+    "round": (1, frozenset({Scalar.F32})),
+}
+_GREATEST_F32: Final = float.fromhex("0x1.fffffep127")
 
 
 class _InvalidIRError(Exception):
@@ -107,6 +117,7 @@ class _Scope:
         self._functions = functions
         self._program = program
         self._result = result
+        self._is_checked = program is not None and program.stage is Stage.CHECKED
 
     def block(self, body: tuple[ir.Stmt, ...], outer: Mapping[str, Type], variables: frozenset[str] = frozenset()) -> None:
         names = dict(outer)
@@ -139,8 +150,7 @@ class _Scope:
                         self._write(operand, quick.value, names)
                         self._expect(quick.holds or ir.Literal(value=True, type=Scalar.BOOL), Scalar.BOOL, names)
                 case ir.Store(buffer, index, value):
-                    if self._program is None or not self._program.operand(buffer).is_output:
-                        raise _InvalidIRError(f"`{buffer}` is not a result")
+                    self._result_operand(buffer)
                     self._expect(index, Scalar.U32, names)
                     self._expect(value, Scalar.U32, names)
                 case ir.For(name, start, stop, step, inner):
@@ -155,8 +165,15 @@ class _Scope:
                 case _:
                     assert_never(stmt)
 
-    def _has_operand(self, name: str) -> bool:
-        return self._program is not None and any(operand.name == name for operand in self._program.operands)
+    def _operand(self, name: str) -> Operand | None:
+        operands = () if self._program is None else self._program.operands
+        return next((operand for operand in operands if operand.name == name), None)
+
+    def _result_operand(self, name: str) -> Operand:
+        operand = self._operand(name)
+        if operand is None or not operand.is_output:
+            raise _InvalidIRError(f"`{name}` is not a result")
+        return operand
 
     def _define(self, name: str, value: ir.Expr, names: dict[str, Type]) -> None:
         if name in names:
@@ -164,10 +181,8 @@ class _Scope:
         names[name] = self.expr(value, names)
 
     def _write(self, operand: str, value: ir.Expr, names: Mapping[str, Type]) -> None:
-        if self._program is None or not self._program.operand(operand).is_output:
-            raise _InvalidIRError(f"`{operand}` is not a result")
-        checked = self._program.stage is Stage.CHECKED
-        self._expect(value, self._program.operand(operand).dtype if checked else Scalar.U32, names)
+        result = self._result_operand(operand)
+        self._expect(value, result.dtype if self._is_checked else Scalar.U32, names)
 
     def _expect(self, expr: ir.Expr, type_: Type | None, names: Mapping[str, Type]) -> None:
         if self.expr(expr, names) != type_:
@@ -190,13 +205,14 @@ class _Scope:
             case ir.Name(name, type_):
                 return names.get(name) == type_
             case ir.Unary(op, _, type_):
-                return types == [type_] and (type_ is Scalar.BOOL) == (op == "!")
+                return types == [type_] and type_ in _UNARY.get(op, ())
             case ir.Binary(op, _, _, type_):
                 return _binary_agrees(op, types[0], types[1], type_)
             case ir.Select(_, _, _, type_):
                 return types == [Scalar.BOOL, type_, type_]
             case ir.Builtin(name, args, type_):
-                return len(args) == _BUILTIN_ARITY.get(name) and all(found is type_ for found in types)
+                arity, accepted = _BUILTINS.get(name, (0, frozenset()))
+                return len(args) == arity and type_ in accepted and all(found is type_ for found in types)
             case ir.Convert(_, type_):
                 return types[0] in {Scalar.BOOL, Scalar.U32, Scalar.I32, Scalar.F32} and types[0] is not type_
             case ir.Bitcast(_, type_):
@@ -209,18 +225,35 @@ class _Scope:
             case ir.Construct(_, struct):
                 return types == [type_ for _, type_ in struct.fields]
             case ir.Typed():
-                return all(isinstance(type_, DType | Int | Exact) for type_ in types)
-            case ir.Read(operand, type_):
-                program = self._program
-                return program is not None and type_ == (program.operand(operand).dtype if program.stage is Stage.CHECKED else Scalar.U32)
+                return _typed_agrees(expr, types)
+            case ir.Read(name, type_):
+                operand = self._operand(name)
+                return operand is not None and type_ == (operand.dtype if self._is_checked else Scalar.U32)
             case ir.Load(buffer, _):
-                return self._has_operand(buffer) and types == [Scalar.U32]
+                return self._operand(buffer) is not None and types == [Scalar.U32]
             case ir.Uniform(name):
                 return self._program is not None and name in self._program.uniforms
             case ir.Invocation(component):
                 return component in {"x", "y"}
             case _:
                 assert_never(expr)
+
+
+def _typed_agrees(expr: ir.Typed, types: list[Type]) -> bool:
+    if any(isinstance(type_, Scalar | Struct) for type_ in types):
+        return False
+    match expr.op:
+        case ir.Op.DIV:
+            return not isinstance(expr.type, Int) and types == [expr.type, expr.type]
+        case ir.Op.ADD | ir.Op.SUB | ir.Op.MUL | ir.Op.MIN | ir.Op.MAX:
+            is_integer = isinstance(expr.type, Int)
+            return len(types) == 2 and all(isinstance(type_, Int) if is_integer else type_ == expr.type for type_ in types)
+        case ir.Op.ROUND_EVEN:
+            return len(types) == 1 and isinstance(expr.type, Int) and not isinstance(types[0], Int)
+        case ir.Op.WRAP:
+            return len(types) == 1 and isinstance(expr.type, Int) and isinstance(types[0], Int)
+        case ir.Op.CONVERT | ir.Op.SATURATE | ir.Op.ABS | ir.Op.NEG:
+            return len(types) == 1
 
 
 def _literal_fits(literal: ir.Literal) -> bool:
@@ -231,20 +264,20 @@ def _literal_fits(literal: ir.Literal) -> bool:
         case Scalar.BOOL:
             return isinstance(value, bool)
         case Scalar.U32:
-            return isinstance(value, int) and 0 <= value < 1 << 32
+            return type(value) is int and 0 <= value < 1 << 32
         case Scalar.I32:
-            return isinstance(value, int) and -(1 << 31) <= value < 1 << 31
+            return type(value) is int and -(1 << 31) <= value < 1 << 31
         case Scalar.F32:
-            return isinstance(value, float) and abs(value) < float("inf")
+            return isinstance(value, float) and abs(value) <= _GREATEST_F32
 
 
 def _binary_agrees(op: str, lhs: Type, rhs: Type, type_: Scalar) -> bool:
     if op in _COMPARISONS:
-        return type_ is Scalar.BOOL and lhs == rhs and lhs in {Scalar.U32, Scalar.I32, Scalar.F32}
+        return type_ is Scalar.BOOL and lhs is rhs and lhs in _NUMBERS
     if op in {"&&", "||"}:
         return type_ is Scalar.BOOL and lhs is Scalar.BOOL and rhs is Scalar.BOOL
     if op in {"<<", ">>"}:
-        return lhs is type_ and rhs is Scalar.U32 and type_ in {Scalar.U32, Scalar.I32}
+        return lhs is type_ and rhs is Scalar.U32 and type_ in _INTEGERS
     if op in {"&", "|", "^"}:
-        return lhs is type_ and rhs is type_ and type_ in {Scalar.U32, Scalar.I32}
-    return op in {"+", "-", "*", "/", "%"} and lhs is type_ and rhs is type_ and type_ is not Scalar.BOOL
+        return lhs is type_ and rhs is type_ and type_ in _INTEGERS
+    return op in {"+", "-", "*", "/", "%"} and lhs is type_ and rhs is type_ and type_ in (_INTEGERS if op == "%" else _NUMBERS)
