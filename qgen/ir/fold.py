@@ -19,9 +19,9 @@ def fold_node(expr: ir.Expr) -> ir.Expr:
         case ir.Binary("+" | "-" | "*" as op, ir.Literal(int(a), _), ir.Literal(int(b), _), Scalar.I32):
             value = _evaluate(op, a, b)
             return expr if value is None or value not in _INT32 else ir.Literal(value, Scalar.I32)
-        case ir.Binary("+" | "-" | "|" | "^" | "<<" | ">>", lhs, ir.Literal(0, _), _):
+        case ir.Binary("+" | "-" | "|" | "^" | "<<" | ">>", lhs, ir.Literal(0, Scalar.U32 | Scalar.I32), _):
             return lhs
-        case ir.Binary("+" | "|" | "^", ir.Literal(0, _), rhs, _):
+        case ir.Binary("+" | "|" | "^", ir.Literal(0, Scalar.U32 | Scalar.I32), rhs, _):
             return rhs
         case ir.Binary("*" | "/", lhs, ir.Literal(1, Scalar.U32 | Scalar.I32), _):
             return lhs

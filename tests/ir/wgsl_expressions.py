@@ -120,5 +120,5 @@ def tree_of(expr: ir.Expr) -> Tree:
             return (".", "params", name)
         case ir.Invocation(component):
             return (".", "id", component)
-        case ir.Typed() | ir.Read():
+        case _:
             raise TypeError(expr)
