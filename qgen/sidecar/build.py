@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -17,6 +18,8 @@ NEAREST_EVEN: Final = "f32 operations + - * on normal numbers with a normal resu
 DOMAIN: Final = "x / scale, or x * scale, and the scale are normal f32 numbers well inside the range, or x is zero"
 
 _WORD_BYTES: Final = 4
+_OFFSET_BITS: Final = 8 * 256
+"""The alignment of a binding's offset that every device has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
             },
         },
         "constraints": _constraints(spec),
+        "chunks": _chunks(spec),
     }
 
 
@@ -128,6 +132,7 @@ def _buffer(operand: Operand) -> dict[str, Any]:
         "name": operand.name,
         "role": "output" if operand.is_output else "ignored" if operand.is_ignored else "input",
         "element": {"dtype": dtype.name, "bits": dtype.bits, "period": [dtype.layout.elements, dtype.layout.words], "order": "lsb_first"},
+        "count": count,
         "size_bytes": ["mul", _WORD_BYTES, ["ceil_div", ["mul", dtype.bits, count], 32]],
     }
 
@@ -148,19 +153,20 @@ def _first_input(spec: SidecarSpec) -> str:
 
 
 def _lets(spec: SidecarSpec) -> dict[str, Formula]:
-    """Return N elements, S groups, and the dispatch: U invocations in G workgroups, GX of them a row."""
+    """Return N elements, S groups, and the dispatch: U invocations in G workgroups, GX of them a row.
+
+    Only N (per-tensor), or outer, axis and inner, read shapes; everything else follows from these, for a part of the tensor too.
+    """
     x = _first_input(spec)
-    lets: dict[str, Formula] = {"N": ["numel", x]}
+    lets: dict[str, Formula] = {}
     granularity = spec.plan.granularity
     match granularity:
         case PerTensor():
-            lets["S"] = 1
+            lets |= {"N": ["numel", x], "S": 1}
         case PerAxis(axis):
-            lets |= {"axis": ["dim", x, axis], "inner": _inner(x, axis), "S": "axis"}
+            lets |= _view(x, axis) | {"S": "axis"}
         case Blocked(axis, block_size):
-            blocks: Formula = ["ceil_div", "axis", block_size]
-            lets |= {"axis": ["dim", x, axis], "inner": _inner(x, axis), "blocks": blocks}
-            lets["S"] = ["mul", ["mul", _outer(x, axis), "blocks"], "inner"]
+            lets |= _view(x, axis) | {"blocks": ["ceil_div", "axis", block_size], "S": ["mul", "outer", "blocks", "inner"]}
         case _:
             assert_never(granularity)
     lets["U"] = ["ceil_div", "N", spec.plan.lanes]
@@ -169,17 +175,17 @@ def _lets(spec: SidecarSpec) -> dict[str, Formula]:
     return lets
 
 
-def _position(x: str, axis: int) -> Formula:
-    return axis if axis >= 0 else ["add", ["rank", x], axis]
-
-
-def _inner(x: str, axis: int) -> Formula:
-    start: Formula = axis + 1 if axis >= 0 else ["add", ["rank", x], axis + 1]
-    return ["prod_dims", x, start, ["rank", x]]
-
-
-def _outer(x: str, axis: int) -> Formula:
-    return ["prod_dims", x, 0, _position(x, axis)]
+def _view(x: str, axis: int) -> dict[str, Formula]:
+    """Return the extents of x seen as [outer, axis, inner], and N."""
+    rank: Formula = ["rank", x]
+    start: Formula = axis if axis >= 0 else ["add", rank, axis]
+    end: Formula = rank if axis == -1 else axis + 1 if axis >= 0 else ["add", rank, axis + 1]
+    return {
+        "outer": ["prod_dims", x, 0, start],
+        "axis": ["dim", x, axis],
+        "inner": ["prod_dims", x, end, rank],
+        "N": ["mul", "outer", "axis", "inner"],
+    }
 
 
 def _fields(spec: SidecarSpec) -> list[dict[str, Any]]:
@@ -206,3 +212,47 @@ def _constraints(spec: SidecarSpec) -> list[Formula]:
             constraints.append(["eq", ["dim", operand.name, granularity.axis], "blocks"])
     constraints.append(["le", ["ceil_div", "G", ["max", "GX", 1]], spec.target.max_workgroups_per_dimension])
     return constraints
+
+
+def _chunks(spec: SidecarSpec) -> list[dict[str, Any]]:
+    """Return the ways to compute a tensor part by part, the first whose `when` holds being the one to take; none for baked shapes.
+
+    With one outer slice the axis is cut, in whole blocks and with the scales; with several, whole slices are parted.
+    """
+    if spec.shape is not None:
+        return []
+    granularity = spec.plan.granularity
+    match granularity:
+        case PerTensor():
+            return [_way(spec, "N", 1, 1, elements=1, groups=None)]
+        case PerAxis():
+            along_axis = _way(spec, "axis", 1, ["eq", "outer", 1], elements="inner", groups=1)
+            return [along_axis, _way(spec, "outer", 1, 1, elements=["mul", "axis", "inner"], groups=None)]
+        case Blocked(_, size):
+            along_axis = _way(spec, "axis", size, ["eq", "outer", 1], elements=["mul", size, "inner"], groups="inner")
+            return [along_axis, _way(spec, "outer", 1, 1, elements=["mul", "axis", "inner"], groups=["mul", "blocks", "inner"])]
+        case _:
+            assert_never(granularity)
+
+
+def _way(spec: SidecarSpec, along: str, step: int, when: Formula, *, elements: Formula, groups: Formula | None) -> dict[str, Any]:
+    """Return one way: `elements` and `groups` are what a step holds; with `groups` None every part has the same scales."""
+    operands = spec.checked.bound
+    parts = [_cut(elements, [operand for operand in operands if not operand.per_group], _most_elements(spec))]
+    if groups is not None:
+        parts.append(_cut(groups, [operand for operand in operands if operand.per_group], MAX_ELEMENTS))
+    return {"along": along, "step": step, "when": when, "cut": parts}
+
+
+def _cut(elements: Formula, operands: list[Operand], most: int) -> dict[str, Any]:
+    """Return where these operands may be cut: at a whole period of each layout that begins at an offset WebGPU binds."""
+    multiples = [
+        math.lcm(operand.dtype.layout.elements, _OFFSET_BITS // math.gcd(_OFFSET_BITS, operand.dtype.bits)) for operand in operands
+    ]
+    names = [operand.name for operand in operands]
+    return {"buffers": names, "elements": elements, "multiple": math.lcm(*multiples), "most": most}
+
+
+def _most_elements(spec: SidecarSpec) -> int:
+    """Return how many elements a dispatch computes at most."""
+    return min(MAX_ELEMENTS, spec.target.max_workgroups_per_dimension**2 * spec.plan.workgroup_size * spec.plan.lanes)

@@ -81,11 +81,13 @@ def sidecar(buffers: Sequence[dict[str, Any]], passes: Sequence[dict[str, Any]],
         "passes": list(passes),
         "requires": {"features": [], "language_features": [], "limits": {"maxStorageBuffersPerShaderStage": 2}},
         "constraints": [],
+        "chunks": [],
     } | parts
 
 
-def tensor(name: str, role: str, element: dict[str, Any], size_bytes: object) -> dict[str, Any]:
-    return {"name": name, "role": role, "element": element, "size_bytes": size_bytes}
+def tensor(name: str, role: str, element: dict[str, Any], size_bytes: object, count: object = ("numel", "x")) -> dict[str, Any]:
+    count = list(count) if isinstance(count, tuple) else count
+    return {"name": name, "role": role, "element": element, "count": count, "size_bytes": size_bytes}
 
 
 def times_three(wgsl: str = TIMES, *, row: int = 65535) -> dict[str, Any]:
@@ -137,8 +139,8 @@ def dequantize_per_axis() -> dict[str, Any]:
     return sidecar(
         [
             tensor("x", "input", BYTES, ["mul", 4, ["ceil_div", "N", 4]]),
-            tensor("x_scale", "input", FLOATS, count),
-            tensor("x_zero_point", "ignored", BYTES, ["mul", 4, ["ceil_div", ["numel", "x_zero_point"], 4]]),
+            tensor("x_scale", "input", FLOATS, count, ["numel", "x_scale"]),
+            tensor("x_zero_point", "ignored", BYTES, ["mul", 4, ["ceil_div", ["numel", "x_zero_point"], 4]], ["numel", "x_zero_point"]),
             tensor("y", "output", FLOATS, ["mul", 4, "N"]),
             {"name": "params", "role": "uniform", "struct": "Params", "size_bytes": 16},
         ],
@@ -176,4 +178,5 @@ def dequantize_per_axis() -> dict[str, Any]:
             "GX": ["min", "G", 65535],
         },
         constraints=[["le", "N", 4294967295], ["eq", ["numel", "x_scale"], ["dim", "x", 1]]],
+        chunks=[{"along": "N", "step": 1, "when": 0, "cut": [{"buffers": ["x", "y"], "elements": 1, "multiple": 256, "most": 1 << 20}]}],
     )
