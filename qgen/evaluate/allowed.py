@@ -85,9 +85,7 @@ def within_quotient(x: Array, y: Array) -> list[Array]:
     greatest = neighbours(exact + QUOTIENT_ULPS * ulp)[0]
     nearest = exact.astype(np.float32)
     steps = [np.nextafter(nearest, np.float32(end)) for end in (-np.inf, np.inf)]
-    found = [least, greatest, nearest, *(np.clip(step, least, greatest) for step in steps)]
-    tiny = (np.abs(exact) < LEAST_NORMAL) & (exact != 0)
-    return [*found, *([np.where(tiny, np.float32(0), nearest)] if tiny.any() else [])]
+    return [least, greatest, nearest, *(np.clip(step, least, greatest) for step in steps)]
 
 
 def quotient_is_beyond(x: Array, y: Array) -> Bools:

@@ -60,8 +60,10 @@ class Choice:
                 upward = is_below == (self.direction is Direction.TOWARD)
                 return np.where(upward, _greatest(results), _least(results))
             case Direction.RANDOM:
-                table = np.stack(np.broadcast_arrays(*results))
-                return table[np.broadcast_to(draw % np.uint32(len(results)), ieee.shape), np.arange(ieee.size)]
+                # By the values, not by their numbers: there are more results, some of them twice, where another lane has a subnormal.
+                table = np.stack(results)
+                taken: Array = table[np.argmax(mix(table.view(np.uint32) ^ draw), axis=0), np.arange(ieee.size)]
+                return taken
             case _:
                 assert_never(self.direction)
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final
 
 from qgen.evaluate.model import Text
 from qgen.ir import nodes as ir
-from qgen.ir.rewrite import children, walk_expr, with_children
+from qgen.ir.rewrite import children, map_stmt, walk_expr, with_children
 from qgen.ir.types import Scalar
 
 
@@ -86,20 +86,17 @@ class _Regrouper:
             case ir.For(name, start, stop, step, inner):
                 begin, end, body = self._expr(start, known), self._expr(stop, known), self.block(inner, known)
                 return stmt if begin is start and end is stop and body is inner else ir.For(name, begin, end, step, body)
-            case ir.Store(buffer, index, value):
-                at, new = self._expr(index, known), self._expr(value, known)
-                return stmt if at is index and new is value else ir.Store(buffer, at, new)
-            case ir.Require(condition):
-                test = self._expr(condition, known)
-                return stmt if test is condition else ir.Require(test)
-            case ir.Return(value):
-                new_result = None if value is None else self._expr(value, known)
-                return stmt if new_result is value else ir.Return(new_result)
-            case ir.Write() | ir.Var() | ir.Assign():
-                new = self._expr(stmt.value, known)
-                return stmt if new is stmt.value else replace(stmt, value=new)
             case _:
-                assert_never(stmt)
+                changed = False
+
+                def change(expr: ir.Expr) -> ir.Expr:
+                    nonlocal changed
+                    new = self._expr(expr, known)
+                    changed = changed or new is not expr
+                    return new
+
+                mapped = map_stmt(stmt, change)
+                return mapped if changed else stmt
 
     def _mentions_variables(self, expr: ir.Expr) -> bool:
         return any(isinstance(node, ir.Name) and node.name in self.variables for node in walk_expr(expr))
