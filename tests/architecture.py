@@ -31,6 +31,7 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "validate runtime",
         "kernel",
         "check importer glue",
+        "conform",
         "api",
         "cli",
         "__init__",
@@ -43,7 +44,7 @@ ORACLE_IMPORTS: Final = frozenset({"errors", "dtypes", "arrays", "shapes", "sign
 """The oracle judges passes, numerics and evaluator, so it may not share anything with them."""
 
 _COMPUTING: Final = frozenset(
-    {"shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "cli"}
+    {"shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "conform", "cli"}
 )
 
 DOORS: Final[dict[str, frozenset[str]]] = {

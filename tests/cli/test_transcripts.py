@@ -17,6 +17,7 @@ TRANSCRIPTS = {
     "help_run": "run --help",
     "help_check": "check -h",
     "help_show": "show --help",
+    "help_selftest": "selftest --help",
     "help_list": "list --help",
     "help_explain": "explain --help",
     "no_command": "",
@@ -114,6 +115,10 @@ TRANSCRIPTS = {
     "check_shard_of_one": "check kernels --shard 1/2",
     "check_bad_shard": "check --all --shard 3/2",
     "check_resume_unreadable": "check --all --device cpu --shard 1/9999 --resume text.txt",
+    "selftest": "selftest --device cpu",
+    "selftest_quiet": "selftest --device cpu -q",
+    "selftest_emit": "selftest --emit out",
+    "selftest_unwritable": "selftest --emit text.txt",
     "onnx_dry_run": "onnx model.onnx --dry-run --shapes uniform",
     "onnx_quiet": "onnx model.onnx -o out -q",
     "onnx_nowhere": "onnx model.onnx",
@@ -124,7 +129,7 @@ TRANSCRIPTS = {
 }
 """Arguments by the name of their transcript."""
 
-WRITES = {"emit", "emit_quiet", "emit_warning", "emit_warning_color", "build", "build_quiet", "run", "onnx_quiet"}
+WRITES = {"emit", "emit_quiet", "emit_warning", "emit_warning_color", "build", "build_quiet", "run", "onnx_quiet", "selftest_emit"}
 
 
 def list_files(folder: Path) -> dict[Path, bytes]:
