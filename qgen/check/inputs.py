@@ -28,6 +28,7 @@ KINDS: Final = 4
 """Kinds of elements, and kinds of scales."""
 _ORDINARY, _FITTED, _EDGE = 0, 1, 2
 _SMALL: Final = 16
+_BYTE_BITS: Final = 8
 _NARROWER: Final = (13, 16, 20, 21, 22)
 """By how many bits the significands of float16, bfloat16 and the narrower formats are shorter than that of float32."""
 _STRIDE: Final = 7
@@ -90,7 +91,13 @@ def _find_groups(granularity: Granularity, shape: tuple[int, ...], count: int) -
 
 
 def _some(dtype: DType, count: int, rng: np.random.Generator) -> Codes:
-    return rng.integers(0, 1 << dtype.bits, count).astype(np.uint32)
+    """Return random codes; of the wider integers, half are of all magnitudes alike."""
+    codes = rng.integers(0, 1 << dtype.bits, count)
+    if dtype.is_integer and dtype.bits > _BYTE_BITS:
+        sign = (1 << (dtype.bits - 1)) if dtype.min < 0 else 0
+        shorter = ((codes ^ sign) - sign) >> rng.integers(0, dtype.bits, count)
+        codes = np.where(rng.integers(0, 2, count) == 0, codes, shorter & dtype.mask)
+    return codes.astype(np.uint32)
 
 
 def _zero_points(dtype: DType, count: int, seed: int, rng: np.random.Generator) -> Codes:
