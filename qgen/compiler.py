@@ -17,7 +17,7 @@ from typing import Any, Final
 from qgen.dtypes import EXACT, DType, Exact
 from qgen.emit.module import ModuleSpec, emit_module
 from qgen.errors import QgenError
-from qgen.formulas import builtin_formulas, find_operator
+from qgen.formulas import find_operator
 from qgen.frontend.check_op import ENTRY_POINT, Binding, check_op
 from qgen.ir.program import Program
 from qgen.numerics.library import is_conditional
@@ -126,16 +126,16 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
     signature = request.signature
     checked = _check(signature)
     variant = Variant(request.mode, request.granularity, request.shape, request.target)
-    legal, plan = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
+    legal, plans = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
     uses_native = any(is_conditional(function.name) for function in legal.functions)
-    wgsl = emit_module(ModuleSpec(legal, checked, plan, request.shape, request.mode, uses_native, request.target, request.group))
+    wgsl = emit_module(ModuleSpec(legal, checked, plans, request.shape, request.mode, uses_native, request.target, request.group))
     digest = hashlib.sha256(wgsl.encode()).hexdigest()
     name = request.name or f"{_readable_name(request)}_{digest[:_HASH_DIGITS]}"
     spec = SidecarSpec(
         name=name,
         checked=checked,
         program=legal,
-        plan=plan,
+        plans=plans,
         shape=request.shape,
         mode=request.mode,
         target=request.target,
@@ -156,17 +156,18 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
     try:
         op, buffers, entry = sidecar["op"], sidecar["buffers"], sidecar["passes"][0]
         attributes = dict(op["attributes"])
-        dtypes = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] != "uniform"]
+        inputs = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] in {"input", "ignored"}]
+        outputs = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] == "output"]
         axis, block_size = attributes.pop("axis", None), attributes.pop("block_size", None)
         granularity: Granularity = PerTensor() if axis is None else PerAxis(axis) if block_size is None else Blocked(axis, block_size)
         options = ",".join(f"{key}={value}" for key, value in sidecar["target"]["options"].items())
         target = sidecar["target"]["name"] + (f":{options}" if options else "")
         return make_request(
             op["type"],
-            x=dtypes[0],
-            scale=dtypes[1],
-            y=dtypes[-1],
-            zero_point=len(dtypes) == len(("x", "scale", "zero point", "y")),
+            x=inputs[0],
+            scale=[*inputs[1:], *outputs[1:]][0],
+            y=outputs[0],
+            zero_point=len(inputs) == len(("x", "scale", "zero point")),
             granularity=granularity,
             shape=None if sidecar["shape"] is None else tuple(sidecar["shape"]),
             opset=op["opset"][1],
@@ -215,14 +216,13 @@ def _canonical(request: Request) -> Request:
 
 @lru_cache(maxsize=1024)
 def _check(signature: Signature) -> Program:
-    op = find_operator(signature.op)
-    names = [operand.name for operand in op.operands]
-    absent = frozenset() if signature.zero_point else frozenset({names[-1]})
+    source, op = find_operator(signature.op)
+    absent = frozenset() if signature.zero_point else frozenset(operand.name for operand in op.operands if operand.default is not None)
     attributes: dict[str, DType | Exact | bool] = {}
     if signature.division is not None:
         attributes = {"precision": signature.division, "saturate": signature.saturate}
     dtypes = {"X": signature.x, "S": signature.scale, "Y": signature.y}
-    return check_op(builtin_formulas(), op, Binding(dtypes, attributes, absent))
+    return check_op(source, op, Binding(dtypes, attributes, absent))
 
 
 def _with_entry_point(program: Program, name: str) -> Program:

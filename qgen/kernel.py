@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from qgen.compiler import Compiled, Request, compile_kernel
 from qgen.errors import QgenError, UnavailableError
 from qgen.ir.program import Program
-from qgen.shapes import check_operand_shapes
+from qgen.shapes import check_operand_shapes, make_view, scale_shape
 from qgen.sidecar.plan import DispatchPlan, plan_dispatch
 from qgen.sidecar.text import print_sidecar
 
@@ -87,18 +87,25 @@ class Kernel:
         }
         results = self.run_words(words, plan, device)
         shape = _shape(inputs[operands[0].name])
-        return {operand.name: unpack_words(results[operand.name], operand.dtype, shape) for operand in operands if operand.is_output}
+        groups = scale_shape(self.request.granularity, shape)
+        return {
+            operand.name: unpack_words(results[operand.name], operand.dtype, groups if operand.per_group else shape)
+            for operand in self.compiled.checked.outputs
+        }
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> DispatchPlan:
         """Return buffer sizes, uniforms and dispatches for inputs of these shapes; raises `QgenError` where they do not go together."""
-        scale, zero_point = self.inputs[1], self.inputs[2] if len(self.inputs) > len(("x", "scale")) else None
-        check_operand_shapes(
-            self.request.granularity, shapes[self.inputs[0]], shapes[scale], None if zero_point is None else shapes[zero_point]
-        )
+        x, *parameters = (shapes[name] for name in self.inputs)
+        if parameters:
+            check_operand_shapes(self.request.granularity, x, parameters[0], parameters[1] if len(parameters) > 1 else None)
+        else:
+            make_view(self.request.granularity, x)
         return plan_dispatch(self.sidecar, shapes)
 
     def run_words(self, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan, device: str) -> dict[str, NDArray[np.uint32]]:
         """Return the words of the outputs, given those of the inputs, as `device` computes them."""
+        if plan.is_empty:
+            return self._on_empty(plan)
         if device == CPU:
             return _evaluate(self.compiled.legal, words, plan)
         import numpy as np  # numpy is not needed to emit
@@ -113,6 +120,17 @@ class Kernel:
             return _evaluate(self.compiled.legal, words, plan)
         results = adapter.run(self.wgsl, self.sidecar, plan, {name: array.tobytes() for name, array in words.items()})
         return {name: np.frombuffer(data, np.uint32) for name, data in results.items()}
+
+    def _on_empty(self, plan: DispatchPlan) -> dict[str, NDArray[np.uint32]]:
+        """Return the outputs where x has no elements: nothing is dispatched, and what is left are constants."""
+        import numpy as np  # numpy is not needed to emit
+
+        outputs: dict[str, NDArray[np.uint32]] = {}
+        for operand in self.compiled.checked.outputs:
+            code, layout, bits = operand.on_empty or 0, operand.dtype.layout, operand.dtype.bits
+            word = sum(code << (bits * position) for position in range(layout.elements))
+            outputs[operand.name] = np.full(plan.sizes[operand.name] // 4, word, np.uint32)
+        return outputs
 
     def reference(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Return what the outputs must be, bit for bit, from exact arithmetic and without a GPU; arguments and errors as for `run`."""
@@ -175,8 +193,6 @@ def _evaluate(program: Program, words: Mapping[str, NDArray[np.uint32]], plan: D
     from qgen.evaluate import evaluate_program  # numpy is not needed to emit
 
     outputs = [operand.name for operand in program.operands if operand.is_output]
-    if plan.is_empty:
-        return {name: np.zeros(0, np.uint32) for name in outputs}
     uniforms: dict[str, int] = {}
     for data in plan.uniforms.values():
         uniforms = dict(zip(program.uniforms, (int(value) for value in np.frombuffer(data, "<u4")), strict=True))

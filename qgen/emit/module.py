@@ -11,7 +11,7 @@ import jinja2
 from qgen.emit.formula import print_formula
 from qgen.emit.wgsl import INDENT, emit_entry_point, emit_function, emit_struct
 from qgen.ir import nodes as ir
-from qgen.ir.program import ById, Function, Operand, Program
+from qgen.ir.program import ById, Function, Kernel, Operand, Program
 from qgen.ir.rewrite import walk_body
 from qgen.ir.types import Struct
 from qgen.passes.plan import Plan
@@ -33,7 +33,7 @@ class ModuleSpec:
 
     program: Program
     checked: Program
-    plan: Plan
+    plans: tuple[Plan, ...]
     shape: tuple[int, ...] | None
     mode: str
     uses_native: bool
@@ -44,6 +44,7 @@ class ModuleSpec:
 def emit_module(spec: ModuleSpec) -> str:
     """Return the text of the module; ends with one newline and holds nothing volatile."""
     program = spec.program
+    atomics = frozenset(operand.name for operand in program.operands if operand.is_scratch)
     functions: list[tuple[str, ...]] = []
     declared: set[Struct] = set()
     for function in program.functions:
@@ -54,7 +55,7 @@ def emit_module(spec: ModuleSpec) -> str:
         header=_header(spec),
         bindings=_bindings(spec),
         struct=_params(program.uniforms),
-        entry_points=[emit_entry_point(kernel) for kernel in program.kernels],
+        entry_points=[emit_entry_point(kernel, atomics) for kernel in program.kernels],
         functions=functions,
     )
 
@@ -79,10 +80,11 @@ def _structs(function: ById[Function]) -> tuple[Struct, ...]:
 
 
 def _bindings(spec: ModuleSpec) -> list[str]:
-    lines = [
-        f"@group({spec.group}) @binding({number}) var<storage, {'read_write' if operand.is_output else 'read'}> {operand.name}: array<u32>;"
-        for number, operand in enumerate(spec.program.bound)
-    ]
+    lines: list[str] = []
+    for number, operand in enumerate(spec.program.bound):
+        access = "read_write" if operand.is_output else "read"
+        words = "array<atomic<u32>>" if operand.is_scratch else "array<u32>"
+        lines.append(f"@group({spec.group}) @binding({number}) var<storage, {access}> {operand.name}: {words};")
     if spec.program.uniforms:
         lines.append(f"@group({spec.group}) @binding({len(lines)}) var<uniform> params: Params;")
     return lines
@@ -93,7 +95,7 @@ def _params(uniforms: tuple[str, ...]) -> list[str]:
 
 
 def _header(spec: ModuleSpec) -> list[str]:
-    operands = spec.checked.bound
+    operands = [operand for operand in spec.checked.bound if not operand.is_scratch]
     shapes = {operand.name: _shape(operand, spec) for operand in operands}
     name_width = max(len(operand.name) for operand in operands)
     dtype_width = max(len(operand.dtype.name) for operand in operands)
@@ -103,19 +105,24 @@ def _header(spec: ModuleSpec) -> list[str]:
         columns = (f"{operand.name:{name_width}}", f"{operand.dtype.name:{dtype_width}}", f"{shapes[operand.name]:{shape_width}}")
         rows.append("  ".join(("", *(column for column in columns if column), _remark(operand, spec))))
     return [
-        f"{spec.checked.name}: {print_formula(spec.checked)}",
+        *_formula(spec.checked),
         "",
         *rows,
         "",
         f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
-        f"Dispatch: {_dispatch(spec.plan)}",
+        *_dispatches(spec),
     ]
+
+
+def _formula(checked: Program) -> list[str]:
+    lines = print_formula(checked)
+    return [f"{checked.name}: {lines[0]}"] if len(lines) == 1 else [f"{checked.name}:", *(f"  {line}" for line in lines)]
 
 
 def _shape(operand: Operand, spec: ModuleSpec) -> str:
     if spec.shape is None:
         return ""
-    return str(list(scale_shape(spec.plan.granularity, spec.shape) if operand.per_group else spec.shape))
+    return str(list(scale_shape(spec.plans[-1].granularity, spec.shape) if operand.per_group else spec.shape))
 
 
 def _remark(operand: Operand, spec: ModuleSpec) -> str:
@@ -123,7 +130,7 @@ def _remark(operand: Operand, spec: ModuleSpec) -> str:
         layout = operand.dtype.layout
         words = "a word" if layout.words == 1 else f"{layout.words} words"
         return f"{layout.elements} in {words}, first in the lowest bits" if layout.elements > 1 else "1 a word"
-    granularity = spec.plan.granularity
+    granularity = spec.plans[-1].granularity
     match granularity:
         case PerTensor():
             return "one for all elements"
@@ -135,11 +142,19 @@ def _remark(operand: Operand, spec: ModuleSpec) -> str:
             assert_never(granularity)
 
 
-def _dispatch(plan: Plan) -> str:
-    share = f"an invocation computes {plan.lanes} elements"
-    if not isinstance(plan.units, ir.Literal) or plan.workgroups_x is None:
+def _dispatches(spec: ModuleSpec) -> list[str]:
+    kernels = spec.program.kernels
+    if len(kernels) == 1:
+        return [f"Dispatch: {_dispatch(kernels[0], spec.plans[0])}"]
+    width = max(len(kernel.name) for kernel in kernels)
+    lines = [f"  {kernel.name:{width}}  {_dispatch(kernel, plan)}" for kernel, plan in zip(kernels, spec.plans, strict=True)]
+    return ["Dispatches, one after the other:", *lines]
+
+
+def _dispatch(kernel: Kernel, plan: Plan) -> str:
+    share = f"an invocation computes {plan.lanes} {kernel.domain.value}"
+    if plan.workgroups is None:
         return f"any shape, from the uniform parameters; {share}."
-    workgroups = -(-int(plan.units.value) // plan.workgroup_size)
-    rows = -(-workgroups // max(1, plan.workgroups_x))
-    count = f"{plan.workgroups_x} x {rows}" if rows > 1 else str(workgroups)
+    width, rows = plan.workgroups
+    count = f"{width} x {rows}" if rows > 1 else str(width)
     return f"{count} workgroups of {plan.workgroup_size}; {share}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from qgen.errors import InternalError
@@ -12,14 +13,24 @@ from qgen.ir.types import Machine, Scalar, Struct
 
 INDENT = "    "
 _LEAST_I32 = -(1 << 31)
-_BITS, _COUNTS = 256, 1 << 32
-"""From where on constants are hexadecimal: functions work on bits, entry points on counts."""
 
 
-def emit_entry_point(kernel: Kernel) -> tuple[str, ...]:
-    """Return the lines of an entry point."""
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where an expression stands: from which value on constants are hexadecimal, and which buffers are atomic."""
+
+    hex_from: int
+    atomics: frozenset[str] = frozenset()
+
+
+FUNCTION = Context(256)
+"""Functions work on bits, entry points on counts, which are decimal whatever their size."""
+
+
+def emit_entry_point(kernel: Kernel, atomics: frozenset[str]) -> tuple[str, ...]:
+    """Return the lines of an entry point; `atomics` are the buffers of atomic words."""
     head = f"fn {kernel.name}(@builtin(global_invocation_id) id: vec3u) {{"
-    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, _COUNTS), "}")
+    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, Context(1 << 32, atomics)), "}")
 
 
 @lru_cache(maxsize=1024)
@@ -28,7 +39,7 @@ def emit_function(function: ById[Function]) -> tuple[str, ...]:
     found = function.value
     params = ", ".join(f"{param.name}: {_type(param.type)}" for param in found.params)
     doc = (f"// {found.doc}",) if found.doc else ()
-    return (*doc, f"fn {found.name}({params}) -> {_type(found.result)} {{", *_emit_body(found.body, 1, _BITS), "}")
+    return (*doc, f"fn {found.name}({params}) -> {_type(found.result)} {{", *_emit_body(found.body, 1, FUNCTION), "}")
 
 
 def emit_struct(struct: Struct) -> tuple[str, ...]:
@@ -40,13 +51,13 @@ def _type(type_: Machine) -> str:
     return type_.name if isinstance(type_, Struct) else type_.value
 
 
-def _emit_body(body: tuple[ir.Stmt, ...], depth: int, hex_from: int) -> list[str]:
-    return [f"{INDENT * depth}{line}" for stmt in body for line in _emit_stmt(stmt, hex_from)]
+def _emit_body(body: tuple[ir.Stmt, ...], depth: int, context: Context) -> list[str]:
+    return [f"{INDENT * depth}{line}" for stmt in body for line in _emit_stmt(stmt, context)]
 
 
-def _emit_stmt(stmt: ir.Stmt, hex_from: int) -> list[str]:
+def _emit_stmt(stmt: ir.Stmt, context: Context) -> list[str]:
     def text(expr: ir.Expr) -> str:
-        return emit_expr(expr, hex_from)
+        return emit_expr(expr, context)
 
     match stmt:
         case ir.Let(name, value):
@@ -59,41 +70,45 @@ def _emit_stmt(stmt: ir.Stmt, hex_from: int) -> list[str]:
             return [f"{name} = {text(value)};"]
         case ir.Return(value):
             return ["return;" if value is None else f"return {text(value)};"]
+        case ir.AtomicMax(buffer, index, value):
+            return [f"atomicMax(&{buffer}[{text(index)}], {text(value)});"]
+        case ir.Store(buffer, index, value) if buffer in context.atomics:
+            return [f"atomicStore(&{buffer}[{text(index)}], {text(value)});"]
         case ir.Store(buffer, index, value):
             return [f"{buffer}[{text(index)}] = {text(value)};"]
         case ir.If(condition, (ir.Return() as only,), ()):
-            return [f"if ({text(condition)}) {{ {_emit_stmt(only, hex_from)[0]} }}"]
+            return [f"if ({text(condition)}) {{ {_emit_stmt(only, context)[0]} }}"]
         case ir.If(condition, then, otherwise):
-            other = ["} else {", *_emit_body(otherwise, 1, hex_from)] if otherwise else []
-            return [f"if ({text(condition)}) {{", *_emit_body(then, 1, hex_from), *other, "}"]
+            other = ["} else {", *_emit_body(otherwise, 1, context)] if otherwise else []
+            return [f"if ({text(condition)}) {{", *_emit_body(then, 1, context), *other, "}"]
         case ir.For(name, start, stop, step, body):
             advance = f"{name}++" if step == 1 else f"{name} += {step}u"
-            head = f"for (var {name} = {text(start)}; {name} < {parenthesise(*_emit(stop, hex_from), UNARY)}; {advance}) {{"
-            return [head, *_emit_body(body, 1, hex_from), "}"]
-        case ir.Write() | ir.Require():
+            head = f"for (var {name} = {text(start)}; {name} < {parenthesise(*_emit(stop, context), UNARY)}; {advance}) {{"
+            return [head, *_emit_body(body, 1, context), "}"]
+        case ir.Write() | ir.Accumulate() | ir.Require():
             raise InternalError(f"a {type(stmt).__name__} reaches the emitter: a pass before it should have lowered it")
 
 
-def emit_expr(expr: ir.Expr, hex_from: int = _BITS) -> str:
+def emit_expr(expr: ir.Expr, context: Context = FUNCTION) -> str:
     """Return an expression's text; raises `InternalError` for a node that should have been lowered."""
-    return _emit(expr, hex_from)[0]
+    return _emit(expr, context)[0]
 
 
-def _args(args: tuple[ir.Expr, ...], hex_from: int) -> str:
+def _args(args: tuple[ir.Expr, ...], context: Context) -> str:
     """Return arguments with commas between; `a < b, c > d` would be a template list, so a `<` before the last one is in parentheses."""
-    texts = [emit_expr(arg, hex_from) for arg in args]
+    texts = [emit_expr(arg, context) for arg in args]
     for position, arg in enumerate(args[:-1]):
         if isinstance(arg, ir.Binary) and arg.op == "<":
             texts[position] = f"({texts[position]})"
     return ", ".join(texts)
 
 
-def _literal(value: float, type_: object, hex_from: int) -> tuple[str, int]:
+def _literal(value: float, type_: object, context: Context) -> tuple[str, int]:
     match type_:
         case Scalar.BOOL:
             return str(value).lower(), ATOM
         case Scalar.U32:
-            return f"{value}u" if value < hex_from else f"{value:#x}u", ATOM
+            return f"{value}u" if value < context.hex_from else f"{value:#x}u", ATOM
         case Scalar.I32 if value == _LEAST_I32:
             return f"i32({_LEAST_I32})", ATOM
         case Scalar.I32:
@@ -105,34 +120,35 @@ def _literal(value: float, type_: object, hex_from: int) -> tuple[str, int]:
             raise InternalError("an exact integer reaches the emitter")
 
 
-def _emit(expr: ir.Expr, hex_from: int) -> tuple[str, int]:
+def _emit(expr: ir.Expr, context: Context) -> tuple[str, int]:
     match expr:
         case ir.Literal(value, type_):
-            return _literal(value, type_, hex_from)
+            return _literal(value, type_, context)
         case ir.Name(name, _):
             return name, ATOM
         case ir.Unary(op, operand, _):
-            return f"{op}{parenthesise(*_emit(operand, hex_from), ATOM)}", UNARY
+            return f"{op}{parenthesise(*_emit(operand, context), ATOM)}", UNARY
         case ir.Binary(op, lhs, rhs, _):
             left, right = operand_precedences(op)
-            return f"{parenthesise(*_emit(lhs, hex_from), left)} {op} {parenthesise(*_emit(rhs, hex_from), right)}", precedence(op)
+            return f"{parenthesise(*_emit(lhs, context), left)} {op} {parenthesise(*_emit(rhs, context), right)}", precedence(op)
         case ir.Select(condition, then, otherwise, _):
-            return f"select({_args((otherwise, then, condition), hex_from)})", ATOM
+            return f"select({_args((otherwise, then, condition), context)})", ATOM
         case ir.Builtin(name, args, _) | ir.Call(name, args, _):
-            return f"{name}({_args(args, hex_from)})", ATOM
+            return f"{name}({_args(args, context)})", ATOM
         case ir.Convert(operand, type_):
-            return f"{type_.value}({emit_expr(operand, hex_from)})", ATOM
+            return f"{type_.value}({emit_expr(operand, context)})", ATOM
         case ir.Bitcast(operand, type_):
-            return f"bitcast<{type_.value}>({emit_expr(operand, hex_from)})", ATOM
+            return f"bitcast<{type_.value}>({emit_expr(operand, context)})", ATOM
         case ir.Field(operand, name, _):
-            return f"{parenthesise(*_emit(operand, hex_from), ATOM)}.{name}", ATOM
+            return f"{parenthesise(*_emit(operand, context), ATOM)}.{name}", ATOM
         case ir.Construct(args, struct):
-            return f"{struct.name}({_args(args, hex_from)})", ATOM
+            return f"{struct.name}({_args(args, context)})", ATOM
         case ir.Load(buffer, index):
-            return f"{buffer}[{emit_expr(index, hex_from)}]", ATOM
+            word = f"{buffer}[{emit_expr(index, context)}]"
+            return f"atomicLoad(&{word})" if buffer in context.atomics else word, ATOM
         case ir.Uniform(name):
             return f"params.{name}", ATOM
         case ir.Invocation(component):
             return f"id.{component}", ATOM
-        case ir.Typed() | ir.Read():
+        case ir.Typed() | ir.Read() | ir.Reduce():
             raise InternalError(f"a {type(expr).__name__} reaches the emitter: a pass before it should have lowered it")

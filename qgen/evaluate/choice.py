@@ -22,6 +22,7 @@ Bools = npt.NDArray[np.bool_]
 _MANTISSAS: Final = (1, 2, 3, 7, 10)
 """The mantissa bits of the formats that f32 are rounded to: float4 and float6, float8, bfloat16, float16."""
 _WHOLE: Final = 2.0**22
+_GOLDEN: Final = 0x9E3779B1
 
 
 class Direction(Enum):
@@ -37,14 +38,26 @@ class Direction(Enum):
     AWAY = "away"
     """The other end."""
     RANDOM = "random"
+    """On each lane any."""
+    MIXED = "mixed"
+    """At each operation of the text, one end or the other for all lanes, at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A direction, and for `RANDOM` a seed."""
+    """A direction, and for `RANDOM` and `MIXED` a seed; `site` tells one text from another."""
 
     direction: Direction
     seed: int = 0
+    site: int = 0
+
+    def draw(self, node: Expr, operands: tuple[Array, ...]) -> Words:
+        """Return random bits, one word a lane, or one word: by the seed, the text, the operation as it is printed, and the operands' bits."""
+        drawn = np.array([(_salt(ById(node)) ^ self.site) + self.seed * _GOLDEN & 0xFFFFFFFF], np.uint32)
+        for operand in operands if self.direction is Direction.RANDOM else ():
+            bits = operand.view(np.uint32) if operand.dtype.itemsize == 4 else operand.astype(np.uint32)
+            drawn = mix(drawn ^ bits)
+        return mix(drawn)
 
     def among(self, results: Sequence[Array], ieee: Array, draw: Words) -> Array:
         """Return one of the allowed results on each lane; `draw` has random bits, one word a lane."""
@@ -64,6 +77,8 @@ class Choice:
                 table = np.stack(results)
                 taken: Array = table[np.argmax(mix(table.view(np.uint32) ^ draw), axis=0), np.arange(ieee.size)]
                 return taken
+            case Direction.MIXED:
+                return np.where((draw & np.uint32(1)) == 1, _greatest(results), _least(results))
             case _:
                 assert_never(self.direction)
 
@@ -76,7 +91,7 @@ class Choice:
                 return np.zeros_like(ieee)
             case Direction.TOWARD | Direction.AWAY:
                 return ~ieee
-            case Direction.RANDOM:
+            case Direction.RANDOM | Direction.MIXED:
                 return np.broadcast_to((draw & np.uint32(1)) == 1, ieee.shape)
             case _:
                 assert_never(self.direction)
@@ -92,17 +107,17 @@ class Choice:
                 return np.full_like(draw, 0x7FFFFFFF)
             case Direction.AWAY:
                 return np.zeros_like(draw)
-            case Direction.RANDOM:
+            case Direction.RANDOM | Direction.MIXED:
                 ordinary = (draw & np.uint32(0x80FFFFFF)) + np.uint32(0x3F000000) + ((draw & np.uint32(0x07000000)) >> np.uint32(1))
                 return np.where((draw & np.uint32(0x08000000)) == 0, ordinary, mix(draw))
             case _:
                 assert_never(self.direction)
 
-    def flag(self, salt: int) -> bool:
-        """Return a free truth value that holds for all lanes; up: no, else yes."""
-        if self.direction is Direction.RANDOM:
-            return bool(int(mix(np.array([(salt ^ (self.seed * 0x9E3779B1)) & 0xFFFFFFFF], np.uint32))[0]) & 1)
-        return self.direction is not Direction.UP
+    def flag(self, number: int) -> bool:
+        """Return a free truth value for all lanes, drawn with `number`; without a seed, yes."""
+        if self.direction not in {Direction.RANDOM, Direction.MIXED}:
+            return True
+        return bool(int(mix(np.array([(number ^ self.site) + self.seed * _GOLDEN & 0xFFFFFFFF], np.uint32))[0]) & 1)
 
 
 def _greatest(results: Sequence[Array]) -> Array:
@@ -136,15 +151,6 @@ def mix(words: Words) -> Words:
     mixed = mixed ^ (mixed >> np.uint32(15))
     mixed = mixed * np.uint32(0x846CA68B)
     return mixed ^ (mixed >> np.uint32(16))
-
-
-def draw_words(seed: int, node: Expr, operands: tuple[Array, ...]) -> Words:
-    """Return a random word a lane that depends on the seed, the operation as it is printed, and the operands' bits."""
-    drawn = np.array([(_salt(ById(node)) + seed * 0x9E3779B1) & 0xFFFFFFFF], np.uint32)
-    for operand in operands:
-        bits = operand.view(np.uint32) if operand.dtype.itemsize == 4 else operand.astype(np.uint32)
-        drawn = mix(drawn ^ bits)
-    return drawn
 
 
 @lru_cache(maxsize=1 << 16)

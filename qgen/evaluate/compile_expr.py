@@ -28,6 +28,7 @@ from qgen.ir.nodes import (
     Load,
     Name,
     Read,
+    Reduce,
     Select,
     Typed,
     Unary,
@@ -80,7 +81,7 @@ def compile_expr(expr: Expr, scope: Scope) -> ValueCode:
         case Invocation():
             scope.require(scope.needs.is_kernel and expr.component in ("x", "y"), f"invocation id .{expr.component} is not to be had")
             return _slot({"x": 0, "y": 1}[expr.component])
-        case Typed() | Read():
+        case Typed() | Read() | Reduce():
             raise scope.fail(f"{type(expr).__name__} is not a node of the LEGAL stage")
         case _:
             assert_never(expr)
@@ -103,7 +104,7 @@ def _literal(expr: Literal, scope: Scope) -> Code:
     scope.require(fits, f"the literal {value} is not a value of {type_.value}")
     array = np.array([value], NUMPY[type_])
     if type_ is Scalar.F32:
-        return lambda frame: frame.machine.model.adjust(expr, (), array)
+        return lambda frame: frame.model.adjust(expr, (), array)
     return lambda _: array
 
 
@@ -128,7 +129,7 @@ def _adjusted(node: Unary | Binary | Builtin | Convert | Bitcast, operation: ope
 
         def adjusted(frame: Frame) -> Array:
             operands = tuple([code(frame) for code in codes])
-            return frame.machine.model.adjust(node, operands, operation(*operands))
+            return frame.model.adjust(node, operands, operation(*operands))
 
         return adjusted
     match codes:

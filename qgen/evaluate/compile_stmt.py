@@ -15,7 +15,7 @@ from qgen.evaluate.compile_expr import compile_expr, compile_scalar
 from qgen.evaluate.machine import Frame, Ids, Machine, Mask, Value, choose, intersect, unite
 from qgen.evaluate.model import Array
 from qgen.evaluate.scope import Needs, Scope
-from qgen.ir.nodes import Assign, For, If, Let, Require, Return, Stmt, Store, Var, Write
+from qgen.ir.nodes import Accumulate, Assign, AtomicMax, For, If, Let, Require, Return, Stmt, Store, Var, Write
 from qgen.ir.program import Function, Kernel
 from qgen.ir.types import Machine as MachineType
 from qgen.ir.types import Scalar
@@ -68,7 +68,8 @@ class CompiledFunction:
 
     def call(self, frame: Frame, args: list[Value]) -> Value:
         """Return the result on the active lanes of the caller's frame; a `Require` that fails shows in its `held`."""
-        inner = Frame(frame.machine, frame.ids, [*args, *[None] * (self.needs.slots - len(args))], frame.mask)
+        slots = [*args, *[None] * (self.needs.slots - len(args))]
+        inner = Frame(frame.machine, frame.machine.model.within(self.needs.owner), frame.ids, slots, frame.mask)
         self.block.run(inner)
         frame.held = intersect(frame.held, inner.held)
         return inner.returned()
@@ -85,7 +86,7 @@ class CompiledKernel:
         """Run the invocations with these linear ids."""
         x, y = ids % machine.width, ids // machine.width % machine.height
         slots: list[Value | None] = [x.astype(np.uint32), y.astype(np.uint32), *[None] * (self.needs.slots - 2)]
-        self.block.run(Frame(machine, ids, slots, mask=True))
+        self.block.run(Frame(machine, machine.model.within(self.needs.owner), ids, slots, mask=True))
 
 
 def compile_function(function: Function) -> CompiledFunction:
@@ -142,8 +143,10 @@ def _compile_stmt(stmt: Stmt, scope: Scope, result: MachineType | None) -> Code:
             return _require(stmt, scope)
         case Store():
             return _store(stmt, scope)
-        case Write():
-            raise scope.fail("Write is not a node of the LEGAL stage")
+        case AtomicMax():
+            return _atomic_max(stmt, scope)
+        case Write() | Accumulate():
+            raise scope.fail(f"{type(stmt).__name__} is not a node of the LEGAL stage")
         case _:
             assert_never(stmt)
 
@@ -209,6 +212,18 @@ def _store(stmt: Store, scope: Scope) -> Code:
 
     def run(frame: Frame) -> None:
         frame.store(name, index(frame), value(frame))
+
+    return run
+
+
+def _atomic_max(stmt: AtomicMax, scope: Scope) -> Code:
+    scope.require(scope.needs.is_kernel, "AtomicMax is not a statement of a function")
+    scope.needs.atomics.add(stmt.buffer)
+    index, value = compile_scalar(stmt.index, scope, Scalar.U32), compile_scalar(stmt.value, scope, Scalar.U32)
+    name = stmt.buffer
+
+    def run(frame: Frame) -> None:
+        frame.atomic_max(name, index(frame), value(frame))
 
     return run
 

@@ -72,7 +72,7 @@ def evaluate_program(  # noqa: PLR0917 - the parts of a dispatch, in the order a
     for text, workgroups in zip(program.kernels, dispatches, strict=True):
         kernel = model.regroup(text)
         linked = link(compiled_kernel(kernel).needs, functions)
-        for name in sorted((linked.loads - linked.stores) & words.keys()):
+        for name in sorted(((linked.loads - linked.stores) | linked.atomics) & words.keys()):
             _whole(kernel.name, name, words[name], stored[name])
         for name, (new, mask) in _run(program, kernel, linked, {**buffers, **words}, uniforms, workgroups, model).items():
             words[name] = np.where(mask, new, words[name])
@@ -121,7 +121,7 @@ def _call(compiled: CompiledFunction, machine: Machine, values: Sequence[Value],
     def part(item: Array) -> Array:
         return item if item.size == 1 else item[ids]
 
-    frame = Frame(machine, ids, [], mask=True)
+    frame = Frame(machine, machine.model, ids, [], mask=True)
     result = compiled.call(frame, [tuple(map(part, value)) if isinstance(value, tuple) else part(value) for value in values])
     items = result if isinstance(result, tuple) else (result,)
     return tuple(np.broadcast_to(item, ids.size) for item in items), np.broadcast_to(frame.held, ids.size)
@@ -176,20 +176,26 @@ def _run(  # noqa: PLR0917 - the parts of a dispatch, in the order a host has th
     with np.errstate(all="ignore"):
         for lo, hi in _slabs(width * height * workgroups[2]):
             entry.run(machine, np.arange(lo, hi, dtype=np.int64))
-    return {name: (bound[name], owner != NOBODY) for name, owner in owners.items()}
+    stored = {name: (bound[name], owner != NOBODY) for name, owner in owners.items()}
+    return stored | {name: (bound[name], np.ones(bound[name].size, np.bool_)) for name in sorted(linked.atomics)}
 
 
 def _buffers(program: Program, kernel: Kernel, linked: Linked, words: Mapping[str, Words]) -> dict[str, Words]:
     outputs = {operand.name: operand.is_output for operand in program.operands}
     buffers = {}
-    for name in sorted(linked.loads | linked.stores):
+    if linked.atomics & (linked.loads | linked.stores):
+        name = min(linked.atomics & (linked.loads | linked.stores))
+        raise EvaluationError("a buffer that is changed atomically and otherwise too", kernel=kernel.name, buffer=name)
+    for name in sorted(linked.loads | linked.stores | linked.atomics):
         if name not in words or name not in outputs:
             raise EvaluationError("a buffer that is not bound", kernel=kernel.name, buffer=name)
         if words[name].dtype != np.uint32 or words[name].ndim != 1:
             raise EvaluationError(f"words of {words[name].dtype} in {words[name].ndim} dimensions", kernel=kernel.name, buffer=name)
-        if name in linked.stores and not outputs[name]:
+        if name in linked.stores | linked.atomics and not outputs[name]:
             raise EvaluationError("a store to an input", kernel=kernel.name, buffer=name)
         buffers[name] = np.zeros_like(words[name]) if name in linked.stores else words[name]
+        if name in linked.atomics:
+            buffers[name] = words[name].copy()
     return buffers
 
 

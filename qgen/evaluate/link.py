@@ -55,11 +55,12 @@ def compiled_kernel(kernel: Kernel) -> CompiledKernel:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The functions called, directly or not, and what text and functions load, store and read of the uniforms."""
+    """The functions called, directly or not, and what text and functions do to buffers and uniforms."""
 
     functions: dict[str, Callable[[Frame, list[Value]], Value]] = field(default_factory=dict)
     loads: set[str] = field(default_factory=set)
     stores: set[str] = field(default_factory=set)
+    atomics: set[str] = field(default_factory=set)
     uniforms: set[str] = field(default_factory=set)
 
 
@@ -73,6 +74,7 @@ def link(needs: Needs, functions: Mapping[str, Function]) -> Linked:
 def _visit(needs: Needs, functions: Mapping[str, Function], linked: Linked, callers: tuple[str, ...]) -> None:
     linked.loads.update(needs.loads)
     linked.stores.update(needs.stores)
+    linked.atomics.update(needs.atomics)
     linked.uniforms.update(needs.uniforms)
     for name, types, result in sorted(needs.calls, key=lambda call: call[0]):
         function = functions.get(name)

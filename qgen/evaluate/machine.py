@@ -91,11 +91,12 @@ class Frame:
     These are its `origin`: the other frame and the indices of the lanes. A slot that is None is that frame's, gathered when first read.
     """
 
-    __slots__ = ("held", "ids", "lanes", "machine", "mask", "origin", "result", "slots")
+    __slots__ = ("held", "ids", "lanes", "machine", "mask", "model", "origin", "result", "slots")
 
-    def __init__(self, machine: Machine, ids: Ids, slots: list[Value | None], mask: Mask) -> None:
-        """Start with these slots, nothing returned and every `Require` held."""
+    def __init__(self, machine: Machine, model: ArithmeticModel, ids: Ids, slots: list[Value | None], mask: Mask) -> None:
+        """Start with these slots, nothing returned and every `Require` held; `model` is the machine's within this text."""
         self.machine = machine
+        self.model = model
         self.ids = ids
         self.lanes = len(ids)
         self.slots = slots
@@ -123,7 +124,7 @@ class Frame:
 
     def narrow(self, index: Ids) -> Frame:
         """Return a frame of the active lanes alone, which are those at `index`; `widen` brings back what it did."""
-        frame = Frame(self.machine, self.ids[index], [None] * len(self.slots), mask=True)
+        frame = Frame(self.machine, self.model, self.ids[index], [None] * len(self.slots), mask=True)
         frame.origin = (self, index)
         return frame
 
@@ -191,6 +192,21 @@ class Frame:
             clash[active] = owners[at] != ids
             self.trap("a store to a word that another invocation stores", clash, buffer=name, index=index)
         words[at] = np.broadcast_to(value, self.lanes)[active]
+
+    def atomic_max(self, name: str, index: Array, value: Array) -> None:
+        """Raise a word to `value` on each active lane, in an order that does not matter; traps where an index is out of bounds."""
+        words = self.machine.buffers[name]
+        active = np.broadcast_to(self.mask, self.lanes)
+        at = np.broadcast_to(index, self.lanes)[active]
+        outside = at >= words.size
+        if outside.any():
+            moved = self.machine.model.store_outside(words.size, at[outside])
+            if moved is None:
+                self.trap(f"an atomic operation outside the {words.size} words", index >= words.size, buffer=name, index=index)
+            else:
+                at = np.where(outside, 0, at)
+                at[outside] = moved
+        np.maximum.at(words, at, np.broadcast_to(value, self.lanes)[active])
 
     def give(self, value: Value) -> None:
         """Return `value` on the active lanes and stop them."""

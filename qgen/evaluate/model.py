@@ -35,6 +35,10 @@ class ArithmeticModel(Protocol):
         """
         ...
 
+    def within(self, owner: str) -> ArithmeticModel:
+        """Return the model for the text of this function or kernel: equal operations of equal operands may differ from text to text."""
+        ...
+
     def adjust(self, node: Expr, operands: tuple[Array, ...], ieee: Array) -> Array:
         """Return the result of `node`, in the shape and dtype of `ieee`, which is the result by IEEE 754.
 
@@ -64,6 +68,10 @@ class Ieee:
     def regroup(self, text: Text) -> Text:
         """Return `text`."""
         return text
+
+    def within(self, owner: str) -> ArithmeticModel:  # noqa: ARG002
+        """Return the model itself."""
+        return self
 
     def adjust(self, node: Expr, operands: tuple[Array, ...], ieee: Array) -> Array:  # noqa: ARG002 - the protocol names it
         """Return `ieee`."""

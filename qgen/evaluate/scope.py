@@ -27,6 +27,7 @@ class Needs:
     weight: int = 0
     loads: set[str] = field(default_factory=set)
     stores: set[str] = field(default_factory=set)
+    atomics: set[str] = field(default_factory=set)
     uniforms: set[str] = field(default_factory=set)
     calls: set[tuple[str, tuple[Type, ...], Type]] = field(default_factory=set)
     """Each call's function, types of arguments and type of result."""

@@ -7,16 +7,17 @@ the least, the one toward or away from the nearest boundary at which a rounding 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Final, Literal, assert_never, cast
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from qgen.evaluate import allowed
-from qgen.evaluate.choice import Choice, Direction, draw_words, mix
+from qgen.evaluate.choice import Choice, Direction, mix
 from qgen.evaluate.model import Array, Text, Words
 from qgen.evaluate.operators import BINARY, COMPARISONS
 from qgen.evaluate.regroup import Regrouping, regroup
@@ -56,6 +57,7 @@ _REGROUPED_BY: Final = {
     Direction.TOWARD: frozenset({Regrouping.DISTRIBUTE, Regrouping.FUSE}),
     Direction.AWAY: frozenset({Regrouping.REASSOCIATE, Regrouping.FUSE}),
     Direction.RANDOM: frozenset(Regrouping),
+    Direction.MIXED: frozenset(Regrouping),
 }
 _QUIET: Final = 0x7F800001
 """The bits that make any word a NaN."""
@@ -84,9 +86,13 @@ class Worst:
             return _regrouped_function(ById(text), self.choice, kinds)
         return _regrouped_kernel(ById(text), self.choice, kinds)
 
+    def within(self, owner: str) -> Worst:
+        """Return the model for one text; what is random is drawn anew there."""
+        return _within(self, owner) if self.choice.direction in {Direction.RANDOM, Direction.MIXED} else self
+
     def adjust(self, node: ir.Expr, operands: tuple[Array, ...], ieee: Array) -> Array:
         """Return what the operation gives: on each lane one of the allowed results. Raises `TypeError` for an operation unknown here."""
-        draw = draw_words(self.choice.seed, node, operands)
+        draw = self.choice.draw(node, operands)
         if ieee.dtype == np.bool_:
             return self._truth(node, operands, ieee, np.broadcast_to(draw, ieee.shape))
         results = self._results(node, operands, ieee)
@@ -110,7 +116,7 @@ class Worst:
                 return np.full(index.size, 0xFFFFFFFF, np.uint32)
             case Direction.DOWN:
                 return np.zeros(index.size, np.uint32)
-            case Direction.TOWARD | Direction.AWAY | Direction.RANDOM:
+            case Direction.TOWARD | Direction.AWAY | Direction.RANDOM | Direction.MIXED:
                 return mix(index ^ np.uint32(self.choice.seed + words.size & 0xFFFFFFFF))
             case _:
                 assert_never(self.choice.direction)
@@ -128,7 +134,7 @@ class Worst:
                 return index % np.uint32(size)
             case Direction.AWAY:
                 return np.uint32(size - 1) - index % np.uint32(size)
-            case Direction.RANDOM:
+            case Direction.RANDOM | Direction.MIXED:
                 return mix(index ^ np.uint32(self.choice.seed)) % np.uint32(size)
             case _:
                 assert_never(self.choice.direction)
@@ -258,16 +264,22 @@ class Worst:
 def worst_models(mode: Literal["strict", "exact"], *, strays: bool = False) -> tuple[Worst, ...]:
     """Return the models under which kernels of a numerics mode must give the bits that they give under `ieee`.
 
-    All up, all down, toward and away from the deciding boundary, quotients toward it and what tests them away, and 16 random ones; the same
-    in every run. With `strays`, a load out of bounds gives any word and a store lands anywhere in the buffer; else both trap, which finds
+    All up, all down, toward and away from the deciding boundary, quotients toward it and what tests them away; and 16 random ones, of which
+    half draw for each lane, half for each operation of a text. The same in every run. With `strays`, a load out of bounds gives any word and a store lands anywhere in the buffer; else both trap, which finds
     them whatever the words are. Even so a store that lands on another invocation's word traps.
     """
     freedoms = ALL if strays else ALL - {Freedom.OUT_OF_BOUNDS}
     up, down, toward, away = (Choice(direction) for direction in (Direction.UP, Direction.DOWN, Direction.TOWARD, Direction.AWAY))
     named = [("up", up, up), ("down", down, down), ("toward", toward, toward), ("away", away, away), ("across", away, toward)]
-    drawn = [Choice(Direction.RANDOM, seed) for seed in range(1, SEEDS + 1)]
-    named += [(f"random {choice.seed}", choice, choice) for choice in drawn]
+    drawn = [Choice(Direction.RANDOM if seed % 2 else Direction.MIXED, seed) for seed in range(1, SEEDS + 1)]
+    named += [(f"{choice.direction.value} {choice.seed}", choice, choice) for choice in drawn]
     return tuple(Worst(f"worst, {name}", choice, quotients, mode == "exact", freedoms) for name, choice, quotients in named)
+
+
+@lru_cache(maxsize=1 << 12)
+def _within(model: Worst, owner: str) -> Worst:
+    site = crc32(owner.encode())
+    return replace(model, choice=replace(model.choice, site=site), quotients=replace(model.quotients, site=site))
 
 
 @lru_cache(maxsize=1 << 13)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib.resources import files
+from typing import Final
 
 from qgen.errors import QgenError
 from qgen.frontend import ast
 from qgen.frontend.parse import parse_source
 
+FILES: Final = ("linear.qg", "dynamic.qg")
+
 
 @lru_cache(maxsize=1)
-def builtin_formulas() -> ast.SourceFile:
-    """Return the parsed text of the built-in operators."""
-    name = "linear.qg"
-    return parse_source(files(__name__).joinpath(name).read_text(encoding="utf-8"), f"qgen/formulas/{name}")
+def builtin_formulas() -> tuple[ast.SourceFile, ...]:
+    """Return the parsed texts of the built-in operators."""
+    package = files(__name__)
+    return tuple(parse_source(package.joinpath(name).read_text(encoding="utf-8"), f"qgen/formulas/{name}") for name in FILES)
 
 
-def find_operator(name: str) -> ast.OpDecl:
-    """Return the built-in operator called `name`; raises `QgenError` QG102 where there is none."""
-    for op in builtin_formulas().ops:
-        if op.name == name:
-            return op
-    known = ", ".join(op.name for op in builtin_formulas().ops)
+def find_operator(name: str) -> tuple[ast.SourceFile, ast.OpDecl]:
+    """Return the built-in operator called `name`, and the text it stands in; raises `QgenError` QG102 where there is none."""
+    for source in builtin_formulas():
+        for op in source.ops:
+            if op.name == name:
+                return source, op
+    known = ", ".join(op.name for source in builtin_formulas() for op in source.ops)
     raise QgenError("QG102", f"there is no built-in operator `{name}`", hint=f"there are: {known}")

@@ -107,7 +107,16 @@ class Field:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Expr = Number | FloatNumber | Truth | Name | Unary | Binary | Conditional | Cast | KindTest | Call | Field
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """`reduce op over group (value)`: one value of all elements of a quantization group."""
+
+    op: str
+    value: Expr
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Expr = Number | FloatNumber | Truth | Name | Unary | Binary | Conditional | Cast | KindTest | Call | Field | Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +168,12 @@ Stmt = Let | Assign | Return | Require | Branch
 
 @dataclass(frozen=True, slots=True)
 class OperandDecl:
-    """`name: T per group = 0`; with a default the operand may be absent."""
+    """`name: T per group = 0`; with a default an operand may be absent, and a result is this where x has no elements."""
 
     name: str
     type_name: str
     per_group: bool
-    optional: bool
+    default: int | None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -16,7 +16,7 @@ from qgen.errors import QgenError, Span
 from qgen.frontend import ast
 from qgen.ir import nodes as ir
 from qgen.ir.nodes import Op
-from qgen.ir.types import Int, print_type
+from qgen.ir.types import Int, Scalar, print_type
 from qgen.ir.types import Value as ValueType
 
 ROUNDED: Final = Int(-(1 << 18), 1 << 18)
@@ -80,12 +80,71 @@ def check_expr(expr: ast.Expr, scope: Scope) -> Result:
             if not _is_fraction(quotient.type):
                 raise scope.fail("QG011", "`round_even` rounds a float to an integer", "leave it out: this is an integer already", span)
             return Value(ir.Typed(Op.ROUND_EVEN, (quotient.expr,), ROUNDED, span), (ROUNDED.lo, ROUNDED.hi))
+        case ast.Call("min" | "max" as function, (lhs, rhs), span):
+            return _extreme(Op(function), check_expr(lhs, scope), check_expr(rhs, scope), span, scope)
+        case ast.Reduce(op, operand, span):
+            return _reduce(op, _present(check_expr(operand, scope), span, scope), span, scope)
+        case ast.Conditional(condition, then, otherwise, span):
+            test = check_condition(condition, scope)
+            return _choose(test, check_expr(then, scope), check_expr(otherwise, scope), span, scope)
         case ast.Call(function, _, span):
             raise scope.fail(
                 "QG012", f"a formula has no function `{function}`", "it has `round_even(x)` and the operators + - * / as", span
             )
         case _:
             raise scope.fail("QG013", "this belongs to library functions", "a formula uses + - * /, `as`, `round_even`", expr.span)
+
+
+def check_condition(expr: ast.Expr, scope: Scope) -> ir.Expr:
+    """Return a condition on values, of type bool; raises `QgenError` as `check_expr` does."""
+    match expr:
+        case ast.Binary("==", lhs, rhs, span):
+            left, right = (_present(check_expr(side, scope), span, scope) for side in (lhs, rhs))
+            if left.type != right.type or not isinstance(left.type, DType):
+                message = f"`==` of {print_type(left.type)} and {print_type(right.type)}"
+                raise scope.fail("QG011", message, "both sides need the same dtype", span)
+            return ir.Typed(Op.EQUAL, (left.expr, right.expr), Scalar.BOOL, span)
+        case ast.Call("is_nan", (operand,), span):
+            value = _present(check_expr(operand, scope), span, scope)
+            if not (isinstance(value.type, DType) and value.type.is_float):
+                raise scope.fail("QG011", "`is_nan` asks a float", "an integer is never NaN", span)
+            return ir.Typed(Op.IS_NAN, (value.expr,), Scalar.BOOL, span)
+        case ast.Binary("&&" | "||" as op, lhs, rhs, _):
+            return ir.Binary(op, check_condition(lhs, scope), check_condition(rhs, scope), Scalar.BOOL)
+        case ast.Unary("!", operand, _):
+            return ir.Unary("!", check_condition(operand, scope), Scalar.BOOL)
+        case _:
+            raise scope.fail("QG027", "this is not a condition", "conditions are `a == b`, `is_nan(a)`, and those with && || !", expr.span)
+
+
+def _extreme(op: Op, lhs: Result, rhs: Result, span: Span, scope: Scope) -> Value:
+    left, right = _present(lhs, span, scope), _present(rhs, span, scope)
+    if left.type != right.type or not (isinstance(left.type, DType) and left.type.is_float):
+        message = f"`{op.value}` of {print_type(left.type)} and {print_type(right.type)}"
+        raise scope.fail("QG011", message, "both operands need the same float type", span)
+    return Value(ir.Typed(op, (left.expr, right.expr), left.type, span))
+
+
+def _reduce(name: str, value: Value, span: Span, scope: Scope) -> Value:
+    if name not in {"min", "max"}:
+        raise scope.fail("QG012", f"there is no reduction `{name}`", "there are `reduce max over group` and `reduce min over group`", span)
+    if not isinstance(value.type, DType) or value.type != DTYPES["float32"]:
+        raise scope.fail("QG011", f"a reduction of {print_type(value.type)}", "reduce a float32: `… as float32`", span)
+    return Value(ir.Reduce(Op(name), value.expr, value.type))
+
+
+def _choose(condition: ir.Expr, then: Result, otherwise: Result, span: Span, scope: Scope) -> Value:
+    left, right = _present(then, span, scope), _present(otherwise, span, scope)
+    if isinstance(left.type, Int) and isinstance(right.type, Int):
+        type_: ValueType = Int(min(left.type.lo, right.type.lo), max(left.type.hi, right.type.hi))
+    elif left.type == right.type:
+        type_ = left.type
+    else:
+        message = f"`then` is {print_type(left.type)}, `else` is {print_type(right.type)}"
+        raise scope.fail("QG011", message, "both need one type: convert with `as`", span)
+    if left.clamp is not None and right.clamp is not None and left.clamp != right.clamp:
+        raise scope.fail("QG017", "two rounded quotients meet", _ROUNDING_HINT, span)
+    return Value(ir.Select(condition, left.expr, right.expr, type_), left.clamp or right.clamp)
 
 
 def _is_fraction(type_: ValueType) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from qgen.dtypes import DTYPES, DType
 from qgen.errors import QgenError, Span
 from qgen.frontend import ast
-from qgen.frontend.check_expr import Absent, Scope, check_expr
+from qgen.frontend.check_expr import Absent, Scope, check_condition, check_expr
 from qgen.frontend.check_op import value_types
 from qgen.frontend.kinds import format_property
 from qgen.ir import nodes as ir
@@ -93,7 +93,10 @@ def check_clause(source: ast.SourceFile, decl: ast.FnDecl, clause: ast.Clause, f
             )
         params[param.name] = of
     dtypes = {} if format_ is None or decl.generic is None else {decl.generic[0]: format_}
-    value = check_expr(clause.value, Scope(value_types(params), dtypes, checker.fail))
+    scope = Scope(value_types(params), dtypes, checker.fail)
+    if checker.declared(decl.result)[0] is Scalar.BOOL:
+        return Pattern(check_condition(clause.value, scope), tuple(params.items()), clause.condition)
+    value = check_expr(clause.value, scope)
     if isinstance(value, Absent):
         raise TypeError(decl.name)
     return Pattern(value.expr, tuple(params.items()), clause.condition)
@@ -202,8 +205,10 @@ class _FnChecker:
                 return ir.Select(test, first, second, machine_type(first.type))
             case ast.Call():
                 return self._call(expr, names, expected)
-            case ast.Cast() | ast.KindTest():
-                raise self.fail("QG035", "`as` and `is` belong to formulas", "functions convert with u32(…), i32(…), float(…)", expr.span)
+            case ast.Cast() | ast.KindTest() | ast.Reduce():
+                raise self.fail(
+                    "QG035", "`as`, `is` and `reduce` belong to formulas", "functions convert with u32(…), i32(…), float(…)", expr.span
+                )
 
     def _property(self, name: str, span: Span, expected: Type | None) -> ir.Expr:
         value = format_property(self._format, name) if self._format else None

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from qgen.dtypes import DTYPES, DType, Exact
-from qgen.errors import QgenError, Span
+from qgen.errors import InternalError, QgenError, Span
 from qgen.frontend import ast
 from qgen.frontend.check_expr import ABSENT, Absent, Result, Scope, Value, check_expr
 from qgen.frontend.kinds import KINDS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Operand, Program, Stage
-from qgen.ir.rewrite import walk_body
+from qgen.ir.rewrite import children, walk_body
 from qgen.ir.types import Value as ValueType
 from qgen.ir.types import print_type
 
@@ -65,13 +66,13 @@ class _Checker:
         for decl in self._op.operands:
             dtype = self._dtype(decl)
             if decl.name in self._binding.absent:
-                if not decl.optional:
+                if decl.default is None:
                     raise self._fail("QG020", f"`{decl.name}` is not optional", "only an operand with a default may be absent", decl.span)
                 self._values[decl.name] = ABSENT
                 continue
             self._values[decl.name] = Value(ir.Read(decl.name, dtype))
             operands.append(Operand(decl.name, dtype, per_group=decl.per_group))
-        results = [Operand(decl.name, self._dtype(decl), is_output=True, per_group=decl.per_group) for decl in self._op.results]
+        results = [self._result(decl) for decl in self._op.results]
         self._block(self._op.body)
         for decl in self._op.results:
             if decl.name not in self._written:
@@ -83,6 +84,11 @@ class _Checker:
 
     def _fail(self, code: str, message: str, hint: str, span: Span) -> QgenError:
         return QgenError(code, f"{message} (with {self._binding})", hint=hint, place=span, source=self._source.text)
+
+    def _result(self, decl: ast.OperandDecl) -> Operand:
+        dtype = self._dtype(decl)
+        on_empty = None if decl.default is None else _code_of(decl.default, dtype)
+        return Operand(decl.name, dtype, is_output=True, per_group=decl.per_group, on_empty=on_empty)
 
     def _dtype(self, decl: ast.OperandDecl) -> DType:
         dtype = self._dtypes.get(decl.type_name) or DTYPES.get(decl.type_name)
@@ -147,6 +153,21 @@ class _Checker:
             )
         self._written[stmt.name] = None
         self._body.append(ir.Write(stmt.name, value.expr))
+        if decl.per_group and self._reads_elements(value.expr):
+            hint = "reduce what is read of elements over the group: `reduce max over group (…)`"
+            raise self._fail("QG028", f"`{stmt.name}` is one for a group, its value differs from element to element", hint, stmt.span)
+
+    def _reads_elements(self, expr: ir.Expr) -> bool:
+        """Whether the value of an expression may differ between the elements of a group."""
+        match expr:
+            case ir.Reduce():
+                return False
+            case ir.Read(operand, _):
+                return not next(decl.per_group for decl in self._op.operands if decl.name == operand)
+            case ir.Name(name, _):
+                return any(isinstance(stmt, ir.Let) and stmt.name == name and self._reads_elements(stmt.value) for stmt in self._body)
+            case _:
+                return any(self._reads_elements(child) for child in children(expr))
 
     def _decide(self, condition: ast.Expr) -> bool:
         match condition:
@@ -168,6 +189,15 @@ class _Checker:
             case _:
                 hint = "an `if` of an op tests `T is class` and bool attributes"
                 raise self._fail("QG026", "this is not known when the formula is checked", hint, condition.span)
+
+
+def _code_of(value: int, dtype: DType) -> int:
+    """Return the code of a whole number that is a result on an empty x."""
+    if dtype == DTYPES["float32"]:
+        return int.from_bytes(struct.pack(">f", value))
+    if dtype.is_float:
+        raise InternalError(f"no result of {dtype.name} has a value on an empty x yet")
+    return value & dtype.mask
 
 
 def value_types(params: Mapping[str, ValueType]) -> dict[str, Result]:

@@ -123,14 +123,13 @@ class _Builder(Transformer[Token, Any]):
 
     def operand(self, meta: Meta, items: list[Any]) -> ast.OperandDecl:
         name, type_name, per_group, default = items
-        return ast.OperandDecl(str(name), str(type_name), per_group is not None, default is not None, self._at(meta))
+        return ast.OperandDecl(str(name), str(type_name), per_group is not None, default, self._at(meta))
 
-    def default(self, _meta: Meta, items: list[Any]) -> str:
-        return str(items[0])
+    def default(self, _meta: Meta, items: list[Any]) -> int:
+        return int(items[0], 0)
 
     def result(self, meta: Meta, items: list[Any]) -> ast.OperandDecl:
-        name, type_name, per_group = items
-        return ast.OperandDecl(str(name), str(type_name), per_group is not None, optional=False, span=self._at(meta))
+        return self.operand(meta, items)
 
     def attribute(self, meta: Meta, items: list[Any]) -> ast.AttributeDecl:
         name, kind, default = items
@@ -211,6 +210,9 @@ class _Builder(Transformer[Token, Any]):
 
     def name(self, meta: Meta, items: list[Any]) -> ast.Name:
         return ast.Name(str(items[0]), self._at(meta))
+
+    def reduce(self, meta: Meta, items: list[Any]) -> ast.Reduce:
+        return ast.Reduce(str(items[0]), items[1], self._at(meta))
 
     def call(self, meta: Meta, items: list[Any]) -> ast.Call:
         return ast.Call(str(items[0]), tuple(item for item in items[1:] if item is not None), self._at(meta))

@@ -29,6 +29,8 @@ class Op(Enum):
     MAX = "max"
     ABS = "abs"
     NEG = "neg"
+    EQUAL = "equal"
+    IS_NAN = "is_nan"
 
     __hash__ = object.__hash__
 
@@ -75,7 +77,7 @@ class Select:
     condition: Expr
     then: Expr
     otherwise: Expr
-    type: Machine
+    type: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class Typed:
 
     op: Op
     args: tuple[Expr, ...]
-    type: Value
+    type: Value | Scalar
+    """A condition (`equal`, `is_nan`) has the machine type bool."""
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
@@ -145,6 +148,15 @@ class Read:
 
     operand: str
     type: DType | Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """CHECKED: the greatest or least value (NaN where one is NaN) of all elements of a quantization group; of float32."""
+
+    op: Op
+    value: Expr
+    type: DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +198,7 @@ Expr = (
     | Construct
     | Typed
     | Read
+    | Reduce
     | Load
     | Uniform
     | Invocation
@@ -241,6 +254,23 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class Accumulate:
+    """CHECKED and REALISED: takes a value of each element into the scratch operand that reduces them."""
+
+    operand: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicMax:
+    """LEGAL, in the entry point: word `index` of a scratch buffer becomes the greater of itself and `value`, in one step."""
+
+    buffer: str
+    index: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
     """LEGAL: writes word `index` of a buffer."""
 
@@ -276,4 +306,4 @@ class For:
     body: tuple[Stmt, ...]
 
 
-Stmt = Let | Return | If | Require | Write | Store | Var | Assign | For
+Stmt = Let | Return | If | Require | Write | Accumulate | Store | AtomicMax | Var | Assign | For

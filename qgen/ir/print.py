@@ -6,7 +6,7 @@ from typing import assert_never
 
 from qgen.ir import nodes as ir
 from qgen.ir.precedence import ATOM, UNARY, operand_precedences, parenthesise, precedence
-from qgen.ir.program import Function, Kernel, Operand, Program
+from qgen.ir.program import Domain, Function, Kernel, Operand, Program
 from qgen.ir.types import Scalar, print_type
 
 _INDENT = "    "
@@ -27,12 +27,14 @@ def print_program(program: Program) -> str:
 
 def _print_operand(operand: Operand) -> str:
     group = " per group" if operand.per_group else ""
-    return f"{'result' if operand.is_output else 'operand'} {operand.name}: {operand.dtype.name}{group}"
+    kind = f"scratch {operand.reduction.value}" if operand.reduction else "result" if operand.is_output else "operand"
+    return f"{kind} {operand.name}: {operand.dtype.name}{group}"
 
 
 def _print_kernel(kernel: Kernel) -> list[str]:
     size = f" workgroup {kernel.workgroup_size}" if kernel.workgroup_size else ""
-    return [f"kernel {kernel.name}{size} {{", *print_body(kernel.body), "}"]
+    domain = "" if kernel.domain is Domain.ELEMENTS else f" over {kernel.domain.value}"
+    return [f"kernel {kernel.name}{domain}{size} {{", *print_body(kernel.body), "}"]
 
 
 def _print_function(function: Function) -> list[str]:
@@ -61,6 +63,10 @@ def print_body(body: tuple[ir.Stmt, ...], depth: int = 1) -> list[str]:
                 if quick is not None:
                     where = "its requires hold" if quick.holds is None else print_expr(quick.holds)
                     lines.append(f"{pad}{_INDENT}quick = {print_expr(quick.value)} where {where}")
+            case ir.Accumulate(operand, value):
+                lines.append(f"{pad}accumulate {operand} = {print_expr(value)}")
+            case ir.AtomicMax(buffer, index, value):
+                lines.append(f"{pad}atomic max {buffer}[{print_expr(index)}], {print_expr(value)}")
             case ir.Store(buffer, index, value):
                 lines.append(f"{pad}store {buffer}[{print_expr(index)}] = {print_expr(value)}")
             case ir.If(condition, then, otherwise):
@@ -116,6 +122,8 @@ def _print(expr: ir.Expr) -> tuple[str, int]:
             return f"{parenthesise(*_print(operand), ATOM)}.{name}", ATOM
         case ir.Typed(op, args, type_):
             return f"{op.value}<{print_type(type_)}>({_args(args)})", ATOM
+        case ir.Reduce(op, value, type_):
+            return f"reduce_{op.value}<{print_type(type_)}>({print_expr(value)})", ATOM
         case ir.Load(buffer, index):
             return f"{buffer}[{print_expr(index)}]", ATOM
         case _:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from qgen.dtypes import DType
-from qgen.ir.nodes import Stmt
+from qgen.ir.nodes import Op, Stmt
 from qgen.ir.types import Machine, Value
 
 T = TypeVar("T")
@@ -29,8 +29,17 @@ class Operand:
     dtype: DType
     is_output: bool = False
     per_group: bool = False
+    reduction: Op | None = None
+    """What a scratch operand gathers of its group (`MAX` or `MIN`), as a key; one kernel writes it, a later one of the program reads it."""
+    on_empty: int | None = None
+    """The code of a group's result where x has no elements and nothing is dispatched."""
     is_ignored: bool = False
     """Accepted, never read, and so never bound (float8 zero points: SEMANTICS 2.1, rows 11 and 13)."""
+
+    @property
+    def is_scratch(self) -> bool:
+        """Whether this is the program's own, an output and an input of its kernels alone."""
+        return self.reduction is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +70,21 @@ class Function:
         return hash(self.name)
 
 
+class Domain(Enum):
+    """What a kernel computes one of: an element of x, or a quantization group."""
+
+    ELEMENTS = "elements"
+    GROUPS = "groups"
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One dispatch. Before LEGAL the body computes one element; at LEGAL it is the entry point, with its workgroup size."""
+    """One dispatch. Before LEGAL the body computes one element or group; at LEGAL it is the entry point, with its workgroup size."""
 
     name: str
     body: tuple[Stmt, ...]
     workgroup_size: int = 0
+    domain: Domain = Domain.ELEMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,11 @@ class Program:
     kernels: tuple[Kernel, ...]
     functions: tuple[Function, ...] = ()
     uniforms: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The results."""
+        return tuple(operand for operand in self.operands if operand.is_output and not operand.is_scratch)
 
     @property
     def bound(self) -> tuple[Operand, ...]:

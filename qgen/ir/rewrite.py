@@ -26,6 +26,8 @@ def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
             return args
         case ir.Load(_, index):
             return (index,)
+        case ir.Reduce(_, value, _):
+            return (value,)
         case _:
             assert_never(expr)
 
@@ -47,6 +49,8 @@ def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
             return replace(expr, args=new)
         case ir.Load():
             return replace(expr, index=new[0])
+        case ir.Reduce():
+            return replace(expr, value=new[0])
         case _:
             assert_never(expr)
 
@@ -69,8 +73,12 @@ def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
             return ir.Require(change(condition))
         case ir.Write(operand, value, quick):
             return ir.Write(operand, change(value), None if quick is None else _map_quick(quick, change))
+        case ir.Accumulate(operand, value):
+            return ir.Accumulate(operand, change(value))
         case ir.Store(buffer, index, value):
             return ir.Store(buffer, change(index), change(value))
+        case ir.AtomicMax(buffer, index, value):
+            return ir.AtomicMax(buffer, change(index), change(value))
         case ir.Var(name, value):
             return ir.Var(name, change(value))
         case ir.Assign(name, value):
@@ -101,7 +109,7 @@ def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
     """Yield every expression in the statements, in the order of the text."""
     for stmt in body:
         match stmt:
-            case ir.Let(_, value) | ir.Var(_, value) | ir.Assign(_, value):
+            case ir.Let(_, value) | ir.Var(_, value) | ir.Assign(_, value) | ir.Accumulate(_, value):
                 yield from walk_expr(value)
             case ir.Write(_, value, quick):
                 yield from walk_expr(value)
@@ -117,7 +125,7 @@ def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
                 yield from walk_expr(condition)
                 yield from walk_body(then)
                 yield from walk_body(otherwise)
-            case ir.Store(_, index, value):
+            case ir.Store(_, index, value) | ir.AtomicMax(_, index, value):
                 yield from walk_expr(index)
                 yield from walk_expr(value)
             case ir.For(_, start, stop, _, inner):
@@ -128,6 +136,30 @@ def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
                 assert_never(stmt)
 
 
+def walk_stmts(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
+    """Yield every statement, those inside others too, in the order of the text."""
+    for stmt in body:
+        yield stmt
+        match stmt:
+            case ir.If(_, then, otherwise):
+                yield from walk_stmts(then)
+                yield from walk_stmts(otherwise)
+            case ir.For(_, _, _, _, inner):
+                yield from walk_stmts(inner)
+            case _:
+                pass
+
+
 def called_functions(body: tuple[ir.Stmt, ...]) -> tuple[str, ...]:
     """Return the functions that the statements call, each once, in the order of the text."""
     return tuple(dict.fromkeys(expr.function for expr in walk_body(body) if isinstance(expr, ir.Call)))
+
+
+def drop_unused_lets(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Return the body without lets that nothing names, to the end of a chain of them."""
+    while True:
+        named = {node.name for node in walk_body(body) if isinstance(node, ir.Name)}
+        kept = tuple(stmt for stmt in body if not isinstance(stmt, ir.Let) or stmt.name in named)
+        if len(kept) == len(body):
+            return body
+        body = kept

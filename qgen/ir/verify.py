@@ -13,7 +13,9 @@ from qgen.ir.program import ById, Function, Operand, Program, Stage
 from qgen.ir.rewrite import called_functions, children
 from qgen.ir.types import Int, Machine, Scalar, Struct, Type, print_type
 
-_CHECKED: Final = frozenset({ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write})
+_CHECKED: Final = frozenset(
+    {ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write, ir.Reduce, ir.Accumulate, ir.Select, ir.Unary, ir.Binary}
+)
 _EXPRESSIONS: Final = {
     ir.Literal,
     ir.Name,
@@ -30,8 +32,8 @@ _EXPRESSIONS: Final = {
 _MACHINE: Final = frozenset(_EXPRESSIONS | {ir.Let})
 _KERNEL: Final = {
     Stage.CHECKED: _CHECKED,
-    Stage.REALISED: _MACHINE | {ir.Read, ir.Write},
-    Stage.LEGAL: _MACHINE | {ir.Load, ir.Store, ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
+    Stage.REALISED: _MACHINE | {ir.Read, ir.Write, ir.Accumulate},
+    Stage.LEGAL: _MACHINE | {ir.Load, ir.Store, ir.AtomicMax, ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
 }
 _FUNCTION: Final = {
     Stage.CHECKED: frozenset[type](),
@@ -149,6 +151,13 @@ class _Scope:
                     if quick is not None:
                         self._write(operand, quick.value, names)
                         self._expect(quick.holds or ir.Literal(value=True, type=Scalar.BOOL), Scalar.BOOL, names)
+                case ir.Accumulate(operand, value):
+                    scratch = self._scratch_operand(operand)
+                    self._expect(value, scratch.dtype if self._is_checked else Scalar.U32, names)
+                case ir.AtomicMax(buffer, index, value):
+                    self._scratch_operand(buffer)
+                    self._expect(index, Scalar.U32, names)
+                    self._expect(value, Scalar.U32, names)
                 case ir.Store(buffer, index, value):
                     self._result_operand(buffer)
                     self._expect(index, Scalar.U32, names)
@@ -173,6 +182,12 @@ class _Scope:
         operand = self._operand(name)
         if operand is None or not operand.is_output:
             raise _InvalidIRError(f"`{name}` is not a result")
+        return operand
+
+    def _scratch_operand(self, name: str) -> Operand:
+        operand = self._result_operand(name)
+        if not operand.is_scratch:
+            raise _InvalidIRError(f"`{name}` is not a scratch operand")
         return operand
 
     def _define(self, name: str, value: ir.Expr, names: dict[str, Type]) -> None:
@@ -209,7 +224,8 @@ class _Scope:
             case ir.Binary(op, _, _, type_):
                 return _binary_agrees(op, types[0], types[1], type_)
             case ir.Select(_, _, _, type_):
-                return types == [Scalar.BOOL, type_, type_]
+                branches = types[1:]
+                return types[0] is Scalar.BOOL and all(_is_within(found, type_) for found in branches)
             case ir.Builtin(name, args, type_):
                 arity, accepted = _BUILTINS.get(name, (0, frozenset()))
                 return len(args) == arity and type_ in accepted and all(found is type_ for found in types)
@@ -229,6 +245,8 @@ class _Scope:
             case ir.Read(name, type_):
                 operand = self._operand(name)
                 return operand is not None and type_ == (operand.dtype if self._is_checked else Scalar.U32)
+            case ir.Reduce(op, _, type_):
+                return op in {ir.Op.MIN, ir.Op.MAX} and types == [type_]
             case ir.Load(buffer, _):
                 return self._operand(buffer) is not None and types == [Scalar.U32]
             case ir.Uniform(name):
@@ -254,6 +272,14 @@ def _typed_agrees(expr: ir.Typed, types: list[Type]) -> bool:
             return len(types) == 1 and isinstance(expr.type, Int) and isinstance(types[0], Int)
         case ir.Op.CONVERT | ir.Op.SATURATE | ir.Op.ABS | ir.Op.NEG:
             return len(types) == 1
+        case ir.Op.EQUAL:
+            return len(types) == 2 and types[0] == types[1] and expr.type is Scalar.BOOL
+        case ir.Op.IS_NAN:
+            return len(types) == 1 and expr.type is Scalar.BOOL
+
+
+def _is_within(found: Type, type_: Type) -> bool:
+    return found == type_ or (isinstance(found, Int) and isinstance(type_, Int) and found.within(type_))
 
 
 def _literal_fits(literal: ir.Literal) -> bool:

@@ -14,7 +14,8 @@ import numpy as np
 from qgen.dtypes import DType, Exact
 from qgen.errors import InternalError
 from qgen.ir.nodes import Op, Typed
-from qgen.ir.types import Int, print_type
+from qgen.ir.types import Scalar, print_type
+from qgen.ir.types import Value as ValueType
 from qgen.oracle import exact
 from qgen.oracle.exact import Values
 from qgen.oracle.formats import round_to_float
@@ -46,6 +47,8 @@ def apply_operation(node: Typed, args: tuple[Values, ...]) -> Values:
             return _round_into(_to_integer(_one(node, args)), node.type)
         case Op.SATURATE:
             return _saturate(_one(node, args), node.type)
+        case Op.EQUAL | Op.IS_NAN:
+            raise InternalError(f"{node.op.value} is a condition, not a number")
         case Op.WRAP:
             return _wrap(_one(node, args), node.type)
         case _:
@@ -73,9 +76,11 @@ def _rint(values: Values) -> Values:
     return np.add(np.rint(values), 0.0)
 
 
-def _round_into(values: Values, type_: DType | Int | Exact) -> Values:
+def _round_into(values: Values, type_: ValueType | Scalar) -> Values:
     if isinstance(type_, Exact):
         return values
+    if isinstance(type_, Scalar):
+        raise InternalError("a condition is no number")
     if isinstance(type_, DType) and type_.is_float:
         return round_to_float(values, type_)
     integers = _rint(values)
@@ -92,9 +97,9 @@ def _minimum(a: Values, b: Values) -> Values:
     return np.where((a == 0) & (b == 0), zeros, np.minimum(a, b))
 
 
-def _saturate(values: Values, type_: DType | Int | Exact) -> Values:
-    if isinstance(type_, Exact):
-        raise InternalError("an exact rational does not saturate")
+def _saturate(values: Values, type_: ValueType | Scalar) -> Values:
+    if isinstance(type_, Exact | Scalar):
+        raise InternalError(f"{print_type(type_)} does not saturate")
     if isinstance(type_, DType):
         if type_.is_float:
             return round_to_float(values, type_, saturate=True)
@@ -102,10 +107,10 @@ def _saturate(values: Values, type_: DType | Int | Exact) -> Values:
     return np.clip(_to_integer(values), type_.lo, type_.hi)
 
 
-def _wrap(values: Values, type_: DType | Int | Exact) -> Values:
+def _wrap(values: Values, type_: ValueType | Scalar) -> Values:
     """Return integers modulo 2^bits, in the range of the type, which must be that of so many bits."""
-    if isinstance(type_, Exact):
-        raise InternalError("an exact rational does not wrap")
+    if isinstance(type_, Exact | Scalar):
+        raise InternalError(f"{print_type(type_)} does not wrap")
     low, high = (type_.min, type_.max) if isinstance(type_, DType) else (type_.lo, type_.hi)
     count = high - low + 1
     if count & (count - 1) or not bool(np.all(np.abs(values) <= 2.0**53)):

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from qgen.errors import InternalError, QgenError
 from qgen.ir.nodes import (
+    Accumulate,
     Assign,
+    AtomicMax,
     Binary,
     Bitcast,
     Builtin,
@@ -26,7 +28,9 @@ from qgen.ir.nodes import (
     Literal,
     Load,
     Name,
+    Op,
     Read,
+    Reduce,
     Require,
     Return,
     Select,
@@ -39,17 +43,18 @@ from qgen.ir.nodes import (
     Write,
 )
 from qgen.ir.program import Operand, Program, Stage
+from qgen.ir.types import Scalar
 from qgen.oracle.exact import Values
 from qgen.oracle.formats import decode, encode
-from qgen.oracle.groups import expand_groups
+from qgen.oracle.groups import expand_groups, gather_groups, reduce_groups
 from qgen.oracle.operations import apply_operation
-from qgen.shapes import Granularity
+from qgen.shapes import Granularity, PerTensor
 
 Array = NDArray[Any]
 
 
 def evaluate_reference(program: Program, granularity: Granularity, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the results of a CHECKED `program` by name, each of the shape of x and bit for bit what the semantics ask for.
+    """Return the results of a CHECKED `program` by name, each of the shape of x, or of the scale, and bit for bit right.
 
     `inputs` are logical numpy or ml_dtypes arrays: x of any shape, per-group operands of the shape that `granularity` gives them
     (SEMANTICS 1.5). Raises `QgenError` QG800 where an input is missing, QG240 where its type is not the operand's, QG801 where its shape
@@ -62,10 +67,11 @@ def evaluate_reference(program: Program, granularity: Granularity, inputs: Mappi
     # Division by zero, overflow and NaN have results; they are no cause for numpy's warnings.
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
-            for name, value in _run(kernel.body, values).items():
-                element = np.broadcast_to(value, shape)
-                values[name] = element
-                results[name] = encode(element, program.operand(name).dtype)
+            written = _Evaluation(shape, granularity, values).run(kernel.body)
+            for name, value in written.items():
+                operand = program.operand(name)
+                whole = gather_groups(value, shape, granularity) if operand.per_group else np.broadcast_to(value, shape)
+                results[name] = encode(whole, operand.dtype)
     return results
 
 
@@ -93,47 +99,72 @@ def _read_input(operand: Operand, inputs: Mapping[str, Array]) -> Values:
     return decode(inputs[operand.name], operand.dtype)
 
 
-def _run(body: tuple[Stmt, ...], operands: Mapping[str, Values]) -> dict[str, Values]:
-    """Return what `body` writes, by operand."""
-    names: dict[str, Values] = {}
-    written: dict[str, Values] = {}
-    for statement in body:
-        match statement:
-            case Let(name, value):
-                names[name] = _evaluate(value, names, operands)
-            case Write(operand, value):
-                written[operand] = _evaluate(value, names, operands)
-            case Return() | If() | Require() | Store() | Var() | Assign() | For():
-                raise InternalError(f"no statement of CHECKED: {statement}")
+def evaluate_expr(expr: Expr, names: Mapping[str, Values]) -> Values | NDArray[np.bool_]:
+    """Return the exact values of one CHECKED expression over named values, or where it is a condition, on which it holds."""
+    evaluation = _Evaluation((), PerTensor(), {})
+    evaluation.names.update(names)
+    is_condition = expr.type is Scalar.BOOL
+    return evaluation.decide(expr) if is_condition else evaluation.evaluate(expr)
+
+
+class _Evaluation:
+    """One walk: the operands, each spread over the shape of x, and the names defined so far."""
+
+    def __init__(self, shape: tuple[int, ...], granularity: Granularity, operands: Mapping[str, Values]) -> None:
+        self._shape = shape
+        self._granularity = granularity
+        self._operands = operands
+        self.names: dict[str, Values] = {}
+
+    def run(self, body: tuple[Stmt, ...]) -> dict[str, Values]:
+        """Return what `body` writes, by operand."""
+        written: dict[str, Values] = {}
+        for statement in body:
+            match statement:
+                case Let(name, value):
+                    self.names[name] = self.evaluate(value)
+                case Write(operand, value):
+                    written[operand] = self.evaluate(value)
+                case Return() | If() | Require() | Accumulate() | Store() | AtomicMax() | Var() | Assign() | For():
+                    raise InternalError(f"no statement of CHECKED: {statement}")
+                case _:
+                    assert_never(statement)
+        return written
+
+    def evaluate(self, expr: Expr) -> Values:
+        """Return the exact values of an expression."""
+        match expr:
+            case Typed(Op.EQUAL | Op.IS_NAN) | Unary() | Binary():
+                raise InternalError(f"a condition where a number is wanted: {expr}")
+            case Typed(_, args):
+                return apply_operation(expr, tuple(self.evaluate(arg) for arg in args))
+            case Read(operand):
+                return self._operands[operand]
+            case Name(name):
+                return self.names[name]
+            case Literal(value):
+                return np.asarray(value, dtype=np.float64)
+            case Select(condition, then, otherwise):
+                return np.where(self.decide(condition), self.evaluate(then), self.evaluate(otherwise))
+            case Reduce(op, value):
+                return reduce_groups(np.broadcast_to(self.evaluate(value), self._shape), op, self._granularity)
+            case Builtin() | Convert() | Bitcast() | Call() | Field() | Construct() | Load() | Uniform() | Invocation():
+                raise InternalError(f"no expression of CHECKED: {expr}")
             case _:
-                assert_never(statement)
-    return written
+                assert_never(expr)
 
-
-def _evaluate(expr: Expr, names: Mapping[str, Values], operands: Mapping[str, Values]) -> Values:
-    match expr:
-        case Typed(_, args):
-            return apply_operation(expr, tuple(_evaluate(arg, names, operands) for arg in args))
-        case Read(operand):
-            return operands[operand]
-        case Name(name):
-            return names[name]
-        case Literal(value):
-            return np.asarray(value, dtype=np.float64)
-        case (
-            Unary()
-            | Binary()
-            | Select()
-            | Builtin()
-            | Convert()
-            | Bitcast()
-            | Call()
-            | Field()
-            | Construct()
-            | Load()
-            | Uniform()
-            | Invocation()
-        ):
-            raise InternalError(f"no expression of CHECKED: {expr}")
-        case _:
-            assert_never(expr)
+    def decide(self, expr: Expr) -> NDArray[np.bool_]:
+        """Return on which elements a condition holds."""
+        match expr:
+            case Typed(Op.EQUAL, (lhs, rhs)):
+                return np.equal(self.evaluate(lhs), self.evaluate(rhs))
+            case Typed(Op.IS_NAN, (operand,)):
+                return np.isnan(self.evaluate(operand))
+            case Unary("!", operand):
+                return np.logical_not(self.decide(operand))
+            case Binary("&&", lhs, rhs):
+                return np.logical_and(self.decide(lhs), self.decide(rhs))
+            case Binary("||", lhs, rhs):
+                return np.logical_or(self.decide(lhs), self.decide(rhs))
+            case _:
+                raise InternalError(f"no condition of CHECKED: {expr}")

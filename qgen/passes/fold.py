@@ -20,4 +20,4 @@ def fold_constants(program: Program) -> Program:
 
 
 def _fold_kernel(kernel: Kernel) -> Kernel:
-    return Kernel(kernel.name, map_body(kernel.body, lambda expr: map_expr(expr, fold_node)), kernel.workgroup_size)
+    return replace(kernel, body=map_body(kernel.body, lambda expr: map_expr(expr, fold_node)))

@@ -28,7 +28,7 @@ from typing import assert_never
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import ById, Function, Kernel, Param, Program
-from qgen.ir.rewrite import walk_body, walk_expr
+from qgen.ir.rewrite import drop_unused_lets, walk_expr
 from qgen.ir.types import Scalar
 
 _TRUE = ir.Literal(value=True, type=Scalar.BOOL)
@@ -101,7 +101,7 @@ def _any_require(body: tuple[ir.Stmt, ...]) -> bool:
 @lru_cache(maxsize=512)
 def _split(function: ById[Function]) -> _Split:
     found = function.value
-    total = replace(found, body=_drop_unused(_without_requires(found.body)))
+    total = replace(found, body=drop_unused_lets(_without_requires(found.body)))
     alone: dict[int, list[ir.Expr]] = {}
     rest: list[ir.Stmt] = []
     lets: dict[str, ir.Expr] = {}
@@ -122,7 +122,7 @@ def _split(function: ById[Function]) -> _Split:
         for number, tests in sorted(alone.items())
     ]
     if _any_require(tuple(rest)):
-        body = _drop_unused(_answering(tuple(rest)))
+        body = drop_unused_lets(_answering(tuple(rest)))
         conditions.append((_predicate(found, "holds", found.params, body), tuple(range(len(names)))))
     return _Split(total, tuple(conditions))
 
@@ -148,7 +148,7 @@ def _taking(tests: list[ir.Expr], lets: dict[str, ir.Expr]) -> tuple[ir.Stmt, ..
     test = tests[0]
     for other in tests[1:]:
         test = ir.Binary("&&", test, other, Scalar.BOOL)
-    return _drop_unused((*(ir.Let(name, value) for name, value in lets.items()), ir.Return(test)))
+    return drop_unused_lets((*(ir.Let(name, value) for name, value in lets.items()), ir.Return(test)))
 
 
 def _without_requires(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -179,7 +179,7 @@ def _answering(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
                 answer.append(ir.Return(_TRUE))
             case ir.Let():
                 answer.append(stmt)
-            case ir.Write() | ir.Store() | ir.Var() | ir.Assign() | ir.For():
+            case ir.Write() | ir.Accumulate() | ir.Store() | ir.AtomicMax() | ir.Var() | ir.Assign() | ir.For():
                 raise InternalError("a library function has no such statement")
             case _:
                 assert_never(stmt)
@@ -196,13 +196,3 @@ def _negate(condition: ir.Expr) -> ir.Expr:
             return ir.Binary("||", _negate(lhs), _negate(rhs), type_)
         case _:
             return ir.Unary("!", condition, Scalar.BOOL)
-
-
-def _drop_unused(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """Return the body without lets that nothing names, to the end of a chain of them."""
-    while True:
-        named = {node.name for node in walk_body(body) if isinstance(node, ir.Name)}
-        kept = tuple(stmt for stmt in body if not isinstance(stmt, ir.Let) or stmt.name in named)
-        if len(kept) == len(body):
-            return body
-        body = kept

@@ -20,11 +20,12 @@ So scale and zero point are decoded once a group, without any analysis of loops.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
-from qgen.ir.program import Function, Kernel, Param, Program
-from qgen.ir.rewrite import children, map_expr, walk_expr, with_children
+from qgen.ir.program import Domain, Function, Kernel, Param, Program
+from qgen.ir.rewrite import children, drop_unused_lets, map_body, map_expr, walk_body, walk_expr, with_children
 from qgen.ir.types import Machine, Scalar, Struct
 
 
@@ -34,8 +35,13 @@ def hoist_groups(program: Program) -> Program:
     kernels: list[Kernel] = []
     for kernel in program.kernels:
         hoister = _Hoister(program)
-        body, outlined = hoister.run(kernel)
-        kernels.append(Kernel(kernel.name, body, kernel.workgroup_size))
+        if kernel.domain is Domain.GROUPS:
+            body, outlined = hoister.outline_groups(kernel)
+        elif any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body):
+            body, outlined = kernel.body, []
+        else:
+            body, outlined = hoister.run(kernel)
+        kernels.append(replace(kernel, body=body))
         functions += outlined
     return Program(program.name, program.stage, program.operands, tuple(kernels), (*functions, *program.functions), program.uniforms)
 
@@ -48,7 +54,7 @@ def snake_case(name: str) -> str:
 class _Hoister:
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._group = {operand.name for operand in program.operands if operand.per_group and not operand.is_output}
+        self._group = {operand.name for operand in program.operands if operand.per_group}
         self._params: list[tuple[str, ir.Expr]] = []
 
     def run(self, kernel: Kernel) -> tuple[tuple[ir.Stmt, ...], list[Function]]:
@@ -65,6 +71,23 @@ class _Hoister:
             quick = ir.Quick(fast, None if write.quick.holds is None else self._hoist(write.quick.holds))
         return (*self._group_lets(), ir.Write(write.operand, value, quick)), functions
 
+    def outline_groups(self, kernel: Kernel) -> tuple[tuple[ir.Stmt, ...], list[Function]]:
+        """Return a kernel over groups with a function for each result that is not a constant."""
+        functions: list[Function] = []
+        body: list[ir.Stmt] = []
+        lets = tuple(stmt for stmt in kernel.body if isinstance(stmt, ir.Let))
+        for stmt in kernel.body:
+            if not isinstance(stmt, ir.Write):
+                continue
+            if isinstance(stmt.value, ir.Literal):
+                body.append(stmt)
+                continue
+            name = f"{snake_case(self._program.name)}_{stmt.operand.removeprefix('y_')}"
+            value, function = self._outline(name, stmt.value, stmt.operand, lets)
+            functions.append(function)
+            body.append(ir.Write(stmt.operand, value))
+        return tuple(body), functions
+
     def _group_lets(self) -> list[ir.Stmt]:
         """Return what a group decides, each by the names of those before it."""
         named: list[tuple[ir.Expr, ir.Expr]] = []
@@ -75,9 +98,10 @@ class _Hoister:
             named.append((value, ir.Name(name, value.type)))
         return lets
 
-    def _outline(self, name: str, expr: ir.Expr, result: str) -> tuple[ir.Expr, Function]:
-        """Return a call of a function that computes `expr`, and that function."""
-        nodes = list(walk_expr(expr))
+    def _outline(self, name: str, expr: ir.Expr, result: str, lets: tuple[ir.Stmt, ...] = ()) -> tuple[ir.Expr, Function]:
+        """Return a call of a function that computes `expr`, and that function, which begins with those of `lets` that it needs."""
+        body = drop_unused_lets((*lets, ir.Return(expr)))
+        nodes = list(walk_body(body))
         reads = {node.operand for node in nodes if isinstance(node, ir.Read)}
         names = {node.name for node in nodes if isinstance(node, ir.Name)}
         elements = [operand for operand in self._program.operands if operand.name in reads]
@@ -85,8 +109,7 @@ class _Hoister:
         params = [Param(operand.name, Scalar.U32, operand.dtype) for operand in elements]
         params += [Param(param, _machine(value)) for param, value in groups]
         args = [ir.Read(operand.name, Scalar.U32) for operand in elements] + [ir.Name(param, value.type) for param, value in groups]
-        body = (ir.Return(_to_names(expr)),)
-        function = Function(name, tuple(params), Scalar.U32, body, self._program.operand(result).dtype)
+        function = Function(name, tuple(params), Scalar.U32, map_body(body, _to_names), self._program.operand(result).dtype)
         return ir.Call(name, tuple(args), Scalar.U32), function
 
     def _is_shared(self, expr: ir.Expr) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from qgen.dtypes import DType
 from qgen.errors import QgenError
 from qgen.ir.program import Program
-from qgen.passes.plan import Plan
-from qgen.shapes import Blocked, PerAxis, PerTensor
+from qgen.passes.plan import Plan, group_count
 from qgen.target import Target
 
 
@@ -17,7 +16,7 @@ def legalise(program: Program, plan: Plan, target: Target) -> Program:
         _hold(target, name, plan.workgroup_size, "invocations a workgroup", "set the target's option `workgroup_size`")
     if plan.view is None:
         return program
-    groups = {PerTensor: 1, PerAxis: plan.view.axis, Blocked: plan.view.outer * plan.view.blocks * plan.view.inner}[type(plan.granularity)]
+    groups = group_count(plan.granularity, plan.view)
     for operand in program.bound:
         nbytes = _binding_size(operand.dtype, groups if operand.per_group else plan.view.count)
         hint = "leave the shape out (`--shapes uniform`): a kernel with uniforms runs on parts of a tensor"

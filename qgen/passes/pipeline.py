@@ -16,10 +16,21 @@ from qgen.passes.place import place_words
 from qgen.passes.plan import Plan, plan_kernel
 from qgen.passes.realise import realise
 from qgen.passes.rename import rename_reserved
+from qgen.passes.split import split_reductions
 from qgen.shapes import Granularity
 from qgen.target import Target
 
-PASSES: Final = ("check", "realise", "guard-quick", "hoist-groups", "place-words", "fold-constants", "legalise", "rename-reserved")
+PASSES: Final = (
+    "check",
+    "split-reductions",
+    "realise",
+    "guard-quick",
+    "hoist-groups",
+    "place-words",
+    "fold-constants",
+    "legalise",
+    "rename-reserved",
+)
 """Every pass, in order; `check` is the front end's result."""
 
 
@@ -33,8 +44,10 @@ class Variant:
     target: Target
 
 
-def lower_program(program: Program, variant: Variant, observe: Callable[[str, Program], None] | None = None) -> tuple[Program, Plan]:
-    """Return the LEGAL program and its plan. `observe` is called with each pass's name and what it made.
+def lower_program(
+    program: Program, variant: Variant, observe: Callable[[str, Program], None] | None = None
+) -> tuple[Program, tuple[Plan, ...]]:
+    """Return the LEGAL program and the plans of its kernels. `observe` is called with each pass's name and what it made.
 
     Raises `QgenError` QG301 to QG303 where the library, an index or the target cannot do it, `InternalError` where a pass is wrong.
     """
@@ -46,11 +59,12 @@ def lower_program(program: Program, variant: Variant, observe: Callable[[str, Pr
         return result
 
     checked = ran("check", program)
-    realised = ran("realise", realise(checked, variant.mode))
+    split = ran("split-reductions", split_reductions(checked))
+    realised = ran("realise", realise(split, variant.mode))
     guarded = ran("guard-quick", guard_quick(realised))
     hoisted = ran("hoist-groups", hoist_groups(guarded))
-    plan = plan_kernel(hoisted, variant.granularity, variant.shape, variant.target)
-    placed = ran("place-words", place_words(hoisted, plan))
+    plans = tuple(plan_kernel(hoisted, kernel, variant.granularity, variant.shape, variant.target) for kernel in hoisted.kernels)
+    placed = ran("place-words", place_words(hoisted, plans))
     folded = ran("fold-constants", fold_constants(placed))
-    legal = ran("legalise", legalise(folded, plan, variant.target))
-    return ran("rename-reserved", rename_reserved(legal)), plan
+    legal = ran("legalise", legalise(folded, plans[-1], variant.target))
+    return ran("rename-reserved", rename_reserved(legal)), plans

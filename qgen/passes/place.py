@@ -23,23 +23,26 @@ zero.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
-from qgen.ir.program import Kernel, Program, Stage
+from qgen.ir.program import Domain, Kernel, Program, Stage
 from qgen.ir.rewrite import map_expr, walk_body, walk_expr
 from qgen.ir.types import Scalar
 from qgen.passes.plan import Plan
 from qgen.passes.words import binary, bit_offset, code_of_word, load_code, minimum, name, u32
 
 
-def place_words(program: Program, plan: Plan) -> Program:
-    """Return the program with the entry point written from `plan`, on loads and stores of words."""
-    (kernel,) = program.kernels
-    body = _Placer(program, plan).run(kernel.body)
-    placed = Kernel(kernel.name, body, plan.workgroup_size)
-    return Program(program.name, Stage.LEGAL, program.operands, (placed,), program.functions, plan.uniforms)
+def place_words(program: Program, plans: tuple[Plan, ...]) -> Program:
+    """Return the program with each entry point written from its plan, on loads and stores of words."""
+    kernels = tuple(
+        replace(kernel, body=_Placer(program, plan).run(kernel), workgroup_size=plan.workgroup_size)
+        for kernel, plan in zip(program.kernels, plans, strict=True)
+    )
+    uniforms = tuple(dict.fromkeys(name for plan in plans[::-1] for name in plan.uniforms))
+    return Program(program.name, Stage.LEGAL, program.operands, kernels, program.functions, uniforms)
 
 
 class _Placer:
@@ -56,22 +59,61 @@ class _Placer:
         self._redoes = False
         """Whether the loops placed are those that redo what the quick ones may have got wrong: then even a single word is a loop."""
 
-    def run(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    def run(self, kernel: Kernel) -> tuple[ir.Stmt, ...]:
         plan = self._plan
-        *groups, write = body
-        if not isinstance(write, ir.Write):
-            raise InternalError("an element program ends with the write of its result")
         stmts: list[ir.Stmt] = [
             _let(self._unit, self._unit_index()),
             ir.If(ir.Binary(">=", self._unit, plan.units, Scalar.BOOL), (ir.Return(None),)),
             _let(self._first, binary("*", u32(plan.lanes), self._unit)),
             _let(self._end, self._end_index()),
         ]
+        if kernel.domain is Domain.GROUPS:
+            return (*stmts, *self._groupwise(kernel))
+        reduced = [stmt for stmt in kernel.body if isinstance(stmt, ir.Accumulate)]
+        if reduced:
+            return (*stmts, *self._reduce(reduced))
+        *groups, write = kernel.body
+        if not isinstance(write, ir.Write):
+            raise InternalError("an element program ends with the write of its result")
         shared = self._group_lets(groups, self._first, write) if plan.group_is_shared else []
         stmts += [*shared, *self._whole_words(write)]
         if write.quick is not None:
             stmts += self._quick(groups, write, write.quick)
         return (*stmts, *self._elementwise(groups, write, write.value))
+
+    def _groupwise(self, kernel: Kernel) -> tuple[ir.Stmt, ...]:
+        """Return the loops that store each result of a group; here an item is a group, and so is the index."""
+        stmts: list[ir.Stmt] = []
+        for stmt in kernel.body:
+            if not isinstance(stmt, ir.Write):
+                raise InternalError("a kernel over groups writes results")
+            lets, code = self._elements(stmt.value, name(self._index))
+            stmts += self._store_elements(stmt.operand, self._program.operand(stmt.operand).dtype, tuple(lets), code)
+        return tuple(stmts)
+
+    def _reduce(self, reduced: list[ir.Accumulate]) -> tuple[ir.Stmt, ...]:
+        """Return the loop over the elements: into a variable where they have one group, so that one atomic operation is left."""
+        each: list[ir.Stmt] = []
+        index, before, after = name(self._index), [], []
+        group = self._plan.group
+        if not self._plan.group_is_shared:
+            number = name(self._fresh("group"))
+            each.append(_let(number, self._group_of(index)))
+            group = number
+        for stmt in reduced:
+            lets, key = self._elements(stmt.value, index)
+            each += [let for let in lets if let not in each]
+            if not self._plan.group_is_shared:
+                each.append(ir.AtomicMax(stmt.operand, group, key))
+                continue
+            greatest = self._fresh("greatest")
+            before.append(ir.Var(greatest, u32(0)))
+            each.append(ir.Assign(greatest, ir.Builtin("max", (name(greatest), key), Scalar.U32)))
+            after.append(ir.AtomicMax(stmt.operand, self._group_of(self._first), name(greatest)))
+        return (*before, ir.For(self._index, self._first, self._end, 1, tuple(each)), *after)
+
+    def _group_of(self, index: ir.Expr) -> ir.Expr:
+        return map_expr(self._plan.group, lambda node: index if node == ir.Name("i", Scalar.U32) else node)
 
     def _elementwise(self, groups: list[ir.Stmt], write: ir.Write, value: ir.Expr, more: ir.Stmt | None = None) -> tuple[ir.Stmt, ...]:
         """Return the loops that store `value` of each element from `first` below `end`; `more` is done for each of them."""
@@ -127,7 +169,7 @@ class _Placer:
     def _end_index(self) -> ir.Expr:
         plan = self._plan
         end = binary("+", self._first, u32(plan.lanes))
-        return end if plan.view is not None and plan.view.count % plan.lanes == 0 else minimum(end, plan.count)
+        return end if plan.is_whole else minimum(end, plan.count)
 
     def _group_lets(self, groups: list[ir.Stmt], index: ir.Expr, write: ir.Write) -> list[ir.Stmt]:
         """Return the names of what the group of element `index` decides, as far as `write` uses them."""
@@ -135,7 +177,7 @@ class _Placer:
         groups = [stmt for stmt in groups if isinstance(stmt, ir.Let) and stmt.name in named]
         if not groups:
             return []
-        group = map_expr(self._plan.group, lambda node: index if node == ir.Name("i", Scalar.U32) else node)
+        group = self._group_of(index)
         stmts: list[ir.Stmt] = []
         if not isinstance(group, ir.Literal):
             number = name(self._fresh("group"))

@@ -12,7 +12,7 @@ from typing import Final, assert_never
 
 from qgen.errors import QgenError
 from qgen.ir import nodes as ir
-from qgen.ir.program import Program
+from qgen.ir.program import Domain, Kernel, Program
 from qgen.ir.types import Scalar
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, make_view
 from qgen.target import Target
@@ -20,94 +20,147 @@ from qgen.target import Target
 MAX_ELEMENTS: Final = (1 << 32) - 64
 """Index arithmetic is u32 on elements; an invocation may compute the index one past its last element."""
 
-_COUNT, _UNITS, _GROUPS_X = "n", "units", "groups_x"
+REDUCE_FACTOR: Final = 16
+"""How many times as many elements an invocation reduces as one that writes computes: one atomic operation for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What `place` writes down; `index` names the element that `group` is a function of."""
+    """What `place` writes down for one kernel; an item is an element, or a group where it computes groups.
+
+    `group` is the number of the group of element `i`.
+    """
 
     granularity: Granularity
     view: View | None
     """The [outer, axis, inner] view where the shape is baked; None where uniforms have it."""
     count: ir.Expr
+    """Items."""
     units: ir.Expr
-    """Invocations that have elements: ceil(count / lanes)."""
+    """Invocations that have items: ceil(count / lanes)."""
     row: ir.Expr | None
     """Invocations a row of the dispatch, where there can be more than one row."""
     lanes: int
+    """Items an invocation owns."""
+    is_whole: bool
+    """Whether every invocation that has items has `lanes` of them."""
     workgroup_size: int
     group: ir.Expr
     group_is_shared: bool
     """Whether all elements of an invocation have one group, that of its first."""
+    names: CountNames
     uniforms: tuple[str, ...]
-    workgroups_x: int | None
-    """Workgroups a row, where the shape is baked."""
+    workgroups: tuple[int, int] | None
+    """Workgroups a row and rows, where the shape is baked."""
     facts: tuple[str, ...]
 
 
-def plan_kernel(program: Program, granularity: Granularity, shape: tuple[int, ...] | None, target: Target) -> Plan:
-    """Return the plan of a one-kernel program. Raises `QgenError` QG302 for a tensor beyond 2^32 elements, and as `make_view` does."""
-    lanes = _lanes(program, target)
+@dataclass(frozen=True, slots=True)
+class CountNames:
+    """The uniform fields of a kernel's dispatch: items, invocations that have some, and workgroups a row."""
+
+    count: str
+    units: str
+    groups_x: str
+
+
+def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shape: tuple[int, ...] | None, target: Target) -> Plan:
+    """Return the plan of a kernel. Raises `QgenError` QG302 for a tensor beyond 2^32 elements, and as `make_view` does."""
+    lanes, names = _lanes(program, kernel, target), _names(kernel)
     size = target.workgroup_size
     index = ir.Name("i", Scalar.U32)
     if shape is None:
-        names = _uniform_names(granularity)
-        fields = {name: ir.Uniform(name) for name in names}
-        group = _group_index(index, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
+        uniforms = (names.count, names.units, names.groups_x, *_extent_names(kernel, granularity))
+        fields = {name: ir.Uniform(name) for name in uniforms}
+        group = _literal(0)
+        if kernel.domain is Domain.ELEMENTS:
+            group = _group_index(index, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
         return Plan(
             granularity=granularity,
             view=None,
-            count=fields[_COUNT],
-            units=fields[_UNITS],
-            row=_times(fields[_GROUPS_X], size),
+            count=fields[names.count],
+            units=fields[names.units],
+            row=_times(fields[names.groups_x], size),
             lanes=lanes,
+            is_whole=False,
             workgroup_size=size,
             group=group,
             group_is_shared=isinstance(granularity, PerTensor),
-            uniforms=names,
-            workgroups_x=None,
+            names=names,
+            uniforms=uniforms,
+            workgroups=None,
             facts=(),
         )
     view = make_view(granularity, shape)
     # An empty tensor too has its parts in the text, where they must fit a u32.
     if max(view.count, max(view.axis, 1) * max(view.inner, 1)) > MAX_ELEMENTS:
         raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 64 elements", hint="split the tensor along its first axis")
-    units = -(-view.count // lanes)
+    count = view.count if kernel.domain is Domain.ELEMENTS else group_count(granularity, view)
+    units = -(-count // lanes)
     workgroups = -(-units // size)
     workgroups_x = min(workgroups, target.max_workgroups_per_dimension)
     fact = _shared_group_fact(granularity, view, lanes)
     return Plan(
         granularity=granularity,
         view=view,
-        count=_literal(view.count),
+        count=_literal(count),
         units=_literal(units),
         row=_literal(workgroups_x * size) if workgroups > workgroups_x else None,
         lanes=lanes,
+        is_whole=count % lanes == 0,
         workgroup_size=size,
         group=_group_index(index, granularity, _Extents(_literal(view.axis), _literal(view.inner), _literal(view.blocks)), view),
         group_is_shared=fact is not None,
+        names=names,
         uniforms=(),
-        workgroups_x=workgroups_x,
+        workgroups=(workgroups_x, -(-workgroups // max(1, workgroups_x))),
         facts=(fact,) if fact else (),
     )
 
 
-def _lanes(program: Program, target: Target) -> int:
-    """Return whole words of every element operand, and at least the target's least."""
-    periods = [operand.dtype.layout.elements for operand in program.operands if not operand.per_group]
-    lanes = math.lcm(*periods)
-    return lanes * max(1, target.least_lanes // lanes)
-
-
-def _uniform_names(granularity: Granularity) -> tuple[str, ...]:
+def group_count(granularity: Granularity, view: View) -> int:
+    """Return how many quantization groups a tensor has."""
     match granularity:
         case PerTensor():
-            return (_COUNT, _UNITS, _GROUPS_X)
+            return 1
         case PerAxis():
-            return (_COUNT, _UNITS, _GROUPS_X, "axis", "inner")
+            return view.axis
         case Blocked():
-            return (_COUNT, _UNITS, _GROUPS_X, "axis", "inner", "blocks")
+            return view.outer * view.blocks * view.inner
+        case _:
+            assert_never(granularity)
+
+
+def _is_reduction(kernel: Kernel) -> bool:
+    return any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body)
+
+
+def _lanes(program: Program, kernel: Kernel, target: Target) -> int:
+    """Return whole words of every operand with an item each, and at least the target's least."""
+    per_group = kernel.domain is Domain.GROUPS
+    operands = [operand for operand in program.operands if operand.per_group == per_group and (operand.is_output or not per_group)]
+    lanes = math.lcm(*(operand.dtype.layout.elements for operand in operands))
+    lanes *= max(1, target.least_lanes // lanes)
+    return lanes * REDUCE_FACTOR if _is_reduction(kernel) else lanes
+
+
+def _names(kernel: Kernel) -> CountNames:
+    if kernel.domain is Domain.GROUPS:
+        return CountNames("groups", "group_units", "group_groups_x")
+    prefix = "reduce_" if _is_reduction(kernel) else ""
+    return CountNames("n", f"{prefix}units", f"{prefix}groups_x")
+
+
+def _extent_names(kernel: Kernel, granularity: Granularity) -> tuple[str, ...]:
+    if kernel.domain is Domain.GROUPS:
+        return ()
+    match granularity:
+        case PerTensor():
+            return ()
+        case PerAxis():
+            return "axis", "inner"
+        case Blocked():
+            return "axis", "inner", "blocks"
         case _:
             assert_never(granularity)
 
@@ -135,8 +188,11 @@ class _Extents:
 
 
 def _group_index(index: ir.Expr, granularity: Granularity, extents: _Extents, view: View | None) -> ir.Expr:
-    """Return the number of the scale of element `index`, by the view's formula; shorter where the shape allows it."""
-    if isinstance(granularity, PerTensor):
+    """Return the number of the scale of element `index`, by the view's formula; shorter where the shape allows it.
+
+    An empty tensor has no element to ask for, and no division by an extent of 0 may stand in its text.
+    """
+    if isinstance(granularity, PerTensor) or (view is not None and view.count == 0):
         return _literal(0)
     axis, inner, blocks = extents.axis, extents.inner, extents.blocks
     if axis is None or inner is None:

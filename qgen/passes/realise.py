@@ -15,21 +15,23 @@ here and nowhere else.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from qgen.dtypes import DType
+from qgen.dtypes import DTYPES, DType
 from qgen.errors import QgenError
 from qgen.frontend.check_fn import instance_name
 from qgen.ir import nodes as ir
 from qgen.ir.nodes import Op
 from qgen.ir.print import print_expr
-from qgen.ir.program import Function, Kernel, Program, Stage
-from qgen.ir.rewrite import map_expr, walk_body
+from qgen.ir.program import Domain, Function, Kernel, Operand, Program, Stage
+from qgen.ir.rewrite import walk_body
 from qgen.ir.types import Int, Scalar, Value, machine_type
 from qgen.numerics.library import Candidate, candidates, closure
 from qgen.numerics.normalise import normalise
+from qgen.passes.split import entry_name, inline_lets
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +57,43 @@ _INTEGER_BUILTINS: Final = {Op.MIN: "min", Op.MAX: "max", Op.ABS: "abs"}
 def realise(program: Program, mode: str) -> Program:
     """Return the program on machine values; raises `QgenError` QG301 where no function of the library computes an operation."""
     allowed = MODES[mode]
-    sure, quick = _Realiser(frozenset()), _Realiser(allowed.conditions)
+    sure, quick = _Realiser(program, frozenset()), _Realiser(program, allowed.conditions)
     kernels: list[Kernel] = []
     for kernel in program.kernels:
-        writes = _inline_lets(kernel.body)
         body: list[ir.Stmt] = []
-        for write in writes:
-            value = normalise(write.value)
-            fast = quick.expr(value) if allowed.conditions else None
+        for stmt in _statements(kernel):
+            value = normalise(stmt.value)
+            if isinstance(stmt, ir.Let):
+                body.append(ir.Let(stmt.name, sure.expr(value)))
+                continue
+            if isinstance(stmt, ir.Accumulate):
+                body.append(ir.Accumulate(stmt.operand, sure.key(program.operand(stmt.operand), sure.expr(value))))
+                continue
+            # What a group shares is computed once: the sure way will do.
+            is_shared = program.operand(stmt.operand).per_group
+            fast = quick.expr(value) if allowed.conditions and not is_shared else None
             if fast is None or not quick.used_conditional:
-                body.append(ir.Write(write.operand, sure.expr(value)))
+                body.append(ir.Write(stmt.operand, sure.expr(value)))
             elif allowed.has_fallback:
-                body.append(ir.Write(write.operand, sure.expr(value), ir.Quick(fast, None)))
+                body.append(ir.Write(stmt.operand, sure.expr(value), ir.Quick(fast, None)))
             else:
-                body.append(ir.Write(write.operand, fast))
-        kernels.append(Kernel(kernel.name, tuple(body)))
+                body.append(ir.Write(stmt.operand, fast))
+        kernels.append(replace(kernel, body=tuple(body)))
+    scratch = [operand for operand in program.operands if operand.is_scratch]
+    if scratch:
+        name = entry_name(kernels[-1].name, "clear")
+        cleared = tuple(ir.Write(operand.name, ir.Literal(0, Scalar.U32)) for operand in scratch)
+        kernels.insert(0, Kernel(name, cleared, domain=Domain.GROUPS))
     needed = {node.function for kernel in kernels for node in walk_body(kernel.body) if isinstance(node, ir.Call)}
     functions = _closures(key for realiser in (quick, sure) for key in realiser.used if instance_name(*key) in needed)
     return Program(program.name, Stage.REALISED, program.operands, tuple(kernels), functions)
+
+
+def _statements(kernel: Kernel) -> list[ir.Let | ir.Write | ir.Accumulate]:
+    """Return a kernel's statements; of one over elements without its lets, so that a pattern may span one."""
+    if kernel.domain is Domain.GROUPS or any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body):
+        return [stmt for stmt in kernel.body if isinstance(stmt, ir.Let | ir.Write | ir.Accumulate)]
+    return [*inline_lets(kernel.body)]
 
 
 def _closures(used: Iterable[tuple[str, DType | None]]) -> tuple[Function, ...]:
@@ -85,27 +106,9 @@ def _closures(used: Iterable[tuple[str, DType | None]]) -> tuple[Function, ...]:
     return tuple(last.values())
 
 
-def _inline_lets(body: tuple[ir.Stmt, ...]) -> list[ir.Write]:
-    """Return the writes with every name replaced by its value, so that a pattern may span a `let`."""
-    values: dict[str, ir.Expr] = {}
-    writes: list[ir.Write] = []
-
-    def inline(expr: ir.Expr) -> ir.Expr:
-        return map_expr(expr, lambda node: values.get(node.name, node) if isinstance(node, ir.Name) else node)
-
-    for stmt in body:
-        match stmt:
-            case ir.Let(name, value):
-                values[name] = inline(value)
-            case ir.Write(operand, value):
-                writes.append(ir.Write(operand, inline(value)))
-            case _:
-                raise TypeError(stmt)
-    return writes
-
-
 class _Realiser:
-    def __init__(self, allowed: frozenset[str]) -> None:
+    def __init__(self, program: Program, allowed: frozenset[str]) -> None:
+        self._program = program
         self._allowed = allowed | {None}
         self.used: dict[tuple[str, DType | None], None] = {}
         self.used_conditional = False
@@ -113,18 +116,36 @@ class _Realiser:
     def expr(self, expr: ir.Expr) -> ir.Expr:
         match expr:
             case ir.Read(operand, _):
-                return ir.Read(operand, Scalar.U32)
+                return self._of_key(self._program.operand(operand))
             case ir.Name(name, type_):
                 return ir.Name(name, machine_type(type_))
             case ir.Literal(value, _):
                 return ir.Literal(value, Scalar.I32)
             case ir.Typed():
                 return self._typed(expr)
+            case ir.Select(condition, then, otherwise, type_):
+                return ir.Select(self.expr(condition), self.expr(then), self.expr(otherwise), machine_type(type_))
+            case ir.Binary(op, lhs, rhs, type_):
+                return ir.Binary(op, self.expr(lhs), self.expr(rhs), type_)
+            case ir.Unary(op, operand, type_):
+                return ir.Unary(op, self.expr(operand), type_)
             case _:
                 raise TypeError(expr)
 
+    def key(self, operand: Operand, value: ir.Expr) -> ir.Expr:
+        """Return the u32 by which a reduction of `operand` compares a value: its greatest is the value reduced."""
+        return self._library(f"{_reduction(operand)}_key", value)
+
+    def _of_key(self, operand: Operand) -> ir.Expr:
+        read = ir.Read(operand.name, Scalar.U32)
+        return self._library(f"of_{_reduction(operand)}_key", read) if operand.is_scratch else read
+
+    def _library(self, name: str, arg: ir.Expr) -> ir.Expr:
+        self.used[name, None] = None
+        return ir.Call(name, (arg,), Scalar.U32)
+
     def _typed(self, expr: ir.Typed) -> ir.Expr:
-        native = self._native(expr)
+        native = self._native(expr) or _constant(expr)
         if native is not None:
             return native
         for candidate in candidates().get((expr.op, expr.type if isinstance(expr.type, DType) else None), ()):
@@ -164,6 +185,21 @@ class _Realiser:
     def _integer(self, expr: ir.Typed) -> ir.Expr:
         lhs, rhs = expr.args
         return ir.Binary(_INTEGER_OPS[expr.op], self.expr(lhs), self.expr(rhs), Scalar.I32)
+
+
+def _reduction(operand: Operand) -> str:
+    if operand.reduction is None:
+        raise TypeError(operand)
+    return str(operand.reduction.value)
+
+
+def _constant(expr: ir.Typed) -> ir.Expr | None:
+    """Return an integer constant that float32 holds, as the bits of it."""
+    match expr:
+        case ir.Typed(Op.CONVERT, (ir.Literal(int(value), Int()),), type_) if type_ == DTYPES["float32"] and abs(value) <= 1 << 24:
+            return ir.Literal(int.from_bytes(struct.pack(">f", value)), Scalar.U32)
+        case _:
+            return None
 
 
 def _matches(pattern: ir.Expr, expr: ir.Expr, params: Mapping[str, Value], bound: dict[str, ir.Expr]) -> bool:

@@ -6,12 +6,15 @@ formula's names. The same object where nothing is reserved.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final, assert_never
 
+from qgen.errors import QgenError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Function, Kernel, Program
 from qgen.ir.rewrite import map_body, map_expr
+from qgen.ir.types import Struct
 
 _WORDS: Final = """
     NULL Self abstract active alias alignas alignof array as asm asm_fragment async attribute auto await become binding_array bitcast
@@ -30,6 +33,8 @@ _WORDS: Final = """
 RESERVED: Final = frozenset(_WORDS.split())
 """Keywords and reserved words of WGSL ([Keyword Summary], [Reserved Words]), and the predeclared names that emitted text uses."""
 
+_BEGINS_BADLY: Final = re.compile("u*(?:__|_$)")
+
 
 def is_reserved(name: str) -> bool:
     """Whether emitted text cannot declare `name`."""
@@ -37,20 +42,37 @@ def is_reserved(name: str) -> bool:
 
 
 def rename_reserved(program: Program) -> Program:
-    """Return the program without reserved identifiers; functions of the library have none, and are left alone."""
+    """Return the program without reserved identifiers; functions of the library have none, and are left alone.
+
+    Entry points keep the names that were asked for. Raises `QgenError` QG105 where one is also the name of something in the text.
+    """
     operands = {operand.name: _safe(operand.name) for operand in program.operands}
     functions = tuple(_rename_function(function) for function in program.functions)
     kernels = tuple(_rename_kernel(kernel, operands) for kernel in program.kernels)
     unchanged = all(a is b for a, b in zip(functions, program.functions, strict=True)) and kernels == program.kernels
-    if unchanged and all(name == new for name, new in operands.items()):
-        return program
-    named = tuple(replace(operand, name=operands[operand.name]) for operand in program.operands)
-    return replace(program, operands=named, functions=functions, kernels=kernels)
+    if not (unchanged and all(name == new for name, new in operands.items())):
+        named = tuple(replace(operand, name=operands[operand.name]) for operand in program.operands)
+        program = replace(program, operands=named, functions=functions, kernels=kernels)
+    _hold_entry_points(program)
+    return program
+
+
+def _hold_entry_points(program: Program) -> None:
+    taken = {operand.name for operand in program.operands}
+    for function in program.functions:
+        taken.add(function.name)
+        taken.update(type_.name for type_ in (function.result, *(param.type for param in function.params)) if isinstance(type_, Struct))
+    for kernel in program.kernels:
+        if kernel.name in taken:
+            hint = "choose another name: `main` is always free"
+            raise QgenError("QG105", f"`{kernel.name}` cannot name an entry point: it names something else in the text", hint=hint)
 
 
 def _safe(name: str) -> str:
-    safe = name.lstrip("_") or "value"
-    return f"{safe}_" if is_reserved(safe) else safe
+    """Return a name that is not reserved; different names stay different, for what another is renamed to is itself renamed."""
+    if _BEGINS_BADLY.match(name):
+        return f"u{name}"
+    return f"{name}_" if name.rstrip("_") in RESERVED else name
 
 
 def _rename_function(function: Function) -> Function:
@@ -61,22 +83,26 @@ def _rename_function(function: Function) -> Function:
 
 
 def _has_reserved(found: Function) -> bool:
-    return is_reserved(found.name) or any(is_reserved(param.name) for param in found.params) or _declares_reserved(found.body)
+    return _is_renamed(found.name) or any(_is_renamed(param.name) for param in found.params) or _declares_reserved(found.body)
+
+
+def _is_renamed(name: str) -> bool:
+    return _safe(name) != name
 
 
 def _declares_reserved(body: tuple[ir.Stmt, ...]) -> bool:
     for stmt in body:
         match stmt:
             case ir.Let(name, _) | ir.Var(name, _):
-                if is_reserved(name):
+                if _is_renamed(name):
                     return True
             case ir.For(name, _, _, _, inner):
-                if is_reserved(name) or _declares_reserved(inner):
+                if _is_renamed(name) or _declares_reserved(inner):
                     return True
             case ir.If(_, then, otherwise):
                 if _declares_reserved(then) or _declares_reserved(otherwise):
                     return True
-            case ir.Return() | ir.Require() | ir.Write() | ir.Store() | ir.Assign():
+            case ir.Return() | ir.Require() | ir.Write() | ir.Accumulate() | ir.Store() | ir.AtomicMax() | ir.Assign():
                 pass
             case _:
                 assert_never(stmt)
@@ -111,9 +137,9 @@ def _rename_stmt(stmt: ir.Stmt, buffers: dict[str, str]) -> ir.Stmt:
         case ir.If():
             then = tuple(_rename_stmt(inner, buffers) for inner in stmt.then)
             return replace(stmt, then=then, otherwise=tuple(_rename_stmt(inner, buffers) for inner in stmt.otherwise))
-        case ir.Store():
+        case ir.Store() | ir.AtomicMax():
             return replace(stmt, buffer=buffers.get(stmt.buffer, stmt.buffer))
-        case ir.Return() | ir.Require() | ir.Write():
+        case ir.Return() | ir.Require() | ir.Write() | ir.Accumulate():
             return stmt
         case _:
             assert_never(stmt)

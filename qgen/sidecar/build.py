@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from qgen.dtypes import DType
-from qgen.ir.program import Operand, Program
+from qgen.ir import nodes as ir
+from qgen.ir.program import Kernel, Operand, Program
+from qgen.ir.rewrite import walk_body, walk_stmts
 from qgen.passes.plan import MAX_ELEMENTS, Plan
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from qgen.sidecar.formulas import Formula
@@ -29,7 +31,7 @@ class SidecarSpec:
     name: str
     checked: Program
     program: Program
-    plan: Plan
+    plans: tuple[Plan, ...]
     shape: tuple[int, ...] | None
     mode: str
     target: Target
@@ -41,28 +43,31 @@ class SidecarSpec:
     """Whether native float arithmetic decides bits."""
     sha256: str
 
+    @property
+    def plan(self) -> Plan:
+        """The plan of the kernel that computes elements, the last."""
+        return self.plans[-1]
+
 
 def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
     """Return the sidecar; keys are always in the same order, and nothing volatile is among the values."""
-    operands = spec.checked.operands
-    kernel = spec.program.kernels[0]
-    buffers = [_buffer(operand) for operand in operands]
-    bindings = [_binding(spec.group, number, operand) for number, operand in enumerate(spec.checked.bound)]
+    operands = _named_operands(spec)
+    buffers = [_buffer(name, operand) for name, operand in operands]
+    bound = [(name, operand) for name, operand in operands if not operand.is_ignored]
+    bindings = {operand.name: _binding(spec.group, number, name, operand) for number, (name, operand) in enumerate(bound)}
+    params = {
+        "group": spec.group,
+        "binding": len(bindings),
+        "buffer": "params",
+        "address_space": "uniform",
+        "access": "read",
+        "wgsl_type": "Params",
+    }
     structs: dict[str, Any] = {}
     if spec.program.uniforms:
         size = _WORD_BYTES * len(spec.program.uniforms)
         structs["Params"] = {"size": size, "align": _WORD_BYTES, "fields": _fields(spec)}
         buffers.append({"name": "params", "role": "uniform", "struct": "Params", "size_bytes": size})
-        bindings.append(
-            {
-                "group": spec.group,
-                "binding": len(bindings),
-                "buffer": "params",
-                "address_space": "uniform",
-                "access": "read",
-                "wgsl_type": "Params",
-            }
-        )
     target_name, _, options = spec.target.name.partition(":")
     return {
         "format": FORMAT,
@@ -79,10 +84,11 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
             {
                 "wgsl": {"file": f"{spec.name}.wgsl", "sha256": spec.sha256},
                 "entry_point": kernel.name,
-                "workgroup_size": [spec.plan.workgroup_size, 1, 1],
-                "bindings": bindings,
-                "dispatch": ["GX", ["ceil_div", "G", "GX"], 1],
+                "workgroup_size": [plan.workgroup_size, 1, 1],
+                "bindings": _used_bindings(kernel, bindings, params),
+                "dispatch": [f"{prefix}GX", ["ceil_div", f"{prefix}G", f"{prefix}GX"], 1],
             }
+            for kernel, plan, prefix in zip(spec.program.kernels, spec.plans, _prefixes(spec), strict=True)
         ],
         "requires": {
             "features": list(spec.target.features),
@@ -91,12 +97,41 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
                 "maxComputeInvocationsPerWorkgroup": spec.plan.workgroup_size,
                 "maxComputeWorkgroupSizeX": spec.plan.workgroup_size,
                 "maxComputeWorkgroupsPerDimension": spec.target.max_workgroups_per_dimension,
-                "maxStorageBuffersPerShaderStage": len(spec.checked.bound),
+                "maxStorageBuffersPerShaderStage": max(_storage_count(kernel) for kernel in spec.program.kernels),
             },
         },
         "constraints": _constraints(spec),
         "chunks": _chunks(spec),
+        "on_empty": {operand.name: operand.on_empty for operand in spec.checked.outputs if operand.on_empty is not None},
     }
+
+
+def _named_operands(spec: SidecarSpec) -> list[tuple[str, Operand]]:
+    """Return the operands of the text with the names that the formula gave them; scratch ones have no other name."""
+    names = iter(spec.checked.operands)
+    return [(operand.name if operand.is_scratch else next(names).name, operand) for operand in spec.program.operands]
+
+
+def _buffers_of(kernel: Kernel) -> set[str]:
+    """Return the buffers that an entry point loads from or stores to."""
+    loaded = {node.buffer for node in walk_body(kernel.body) if isinstance(node, ir.Load)}
+    return loaded | {stmt.buffer for stmt in walk_stmts(kernel.body) if isinstance(stmt, ir.Store | ir.AtomicMax)}
+
+
+def _storage_count(kernel: Kernel) -> int:
+    return len(_buffers_of(kernel))
+
+
+def _used_bindings(kernel: Kernel, bindings: dict[str, dict[str, Any]], params: dict[str, Any]) -> list[dict[str, Any]]:
+    used = _buffers_of(kernel)
+    found = [binding for name, binding in bindings.items() if name in used]
+    return [*found, params] if any(isinstance(node, ir.Uniform) for node in walk_body(kernel.body)) else found
+
+
+def _prefixes(spec: SidecarSpec) -> list[str]:
+    """Return what each kernel's names in `let` begin with: `R` where elements are reduced, `S` where it works on groups."""
+    roles = {"reduce_units": "R", "group_units": "S"}
+    return [roles.get(plan.names.units, "") for plan in spec.plans]
 
 
 def _numerics(spec: SidecarSpec) -> dict[str, Any]:
@@ -104,7 +139,7 @@ def _numerics(spec: SidecarSpec) -> dict[str, Any]:
     if not spec.uses_native:
         return {"mode": spec.mode, "relies_on": [], "max_error": 0}
     if spec.mode == "fast":
-        return {"mode": spec.mode, "relies_on": [DOMAIN], "max_error": fast_error(spec.checked.operands[-1].dtype, spec.division)}
+        return {"mode": spec.mode, "relies_on": [DOMAIN], "max_error": fast_error(spec.checked.outputs[0].dtype, spec.division)}
     return {"mode": spec.mode, "relies_on": [NEAREST_EVEN], "max_error": 0}
 
 
@@ -125,26 +160,25 @@ def _option(text: str) -> tuple[str, int]:
     return key, int(value)
 
 
-def _buffer(operand: Operand) -> dict[str, Any]:
+def _buffer(name: str, operand: Operand) -> dict[str, Any]:
     dtype = operand.dtype
     count = "S" if operand.per_group else "N"
-    return {
-        "name": operand.name,
-        "role": "output" if operand.is_output else "ignored" if operand.is_ignored else "input",
-        "element": {"dtype": dtype.name, "bits": dtype.bits, "period": [dtype.layout.elements, dtype.layout.words], "order": "lsb_first"},
-        "count": count,
-        "size_bytes": ["mul", _WORD_BYTES, ["ceil_div", ["mul", dtype.bits, count], 32]],
-    }
+    role = "scratch" if operand.is_scratch else "output" if operand.is_output else "ignored" if operand.is_ignored else "input"
+    element = {"dtype": dtype.name, "bits": dtype.bits, "period": [dtype.layout.elements, dtype.layout.words], "order": "lsb_first"}
+    if operand.is_scratch:
+        element["dtype"] = "uint32"
+    size: Formula = ["mul", _WORD_BYTES, ["ceil_div", ["mul", dtype.bits, count], 32]]
+    return {"name": name, "role": role, "element": element, "count": count, "size_bytes": size}
 
 
-def _binding(group: int, number: int, operand: Operand) -> dict[str, Any]:
+def _binding(group: int, number: int, name: str, operand: Operand) -> dict[str, Any]:
     return {
         "group": group,
         "binding": number,
-        "buffer": operand.name,
+        "buffer": name,
         "address_space": "storage",
         "access": "read_write" if operand.is_output else "read",
-        "wgsl_type": "array<u32>",
+        "wgsl_type": "array<atomic<u32>>" if operand.is_scratch else "array<u32>",
     }
 
 
@@ -169,9 +203,10 @@ def _lets(spec: SidecarSpec) -> dict[str, Formula]:
             lets |= _view(x, axis) | {"blocks": ["ceil_div", "axis", block_size], "S": ["mul", "outer", "blocks", "inner"]}
         case _:
             assert_never(granularity)
-    lets["U"] = ["ceil_div", "N", spec.plan.lanes]
-    lets["G"] = ["ceil_div", "U", spec.plan.workgroup_size]
-    lets["GX"] = ["min", "G", spec.target.max_workgroups_per_dimension]
+    for plan, prefix in reversed(list(zip(spec.plans, _prefixes(spec), strict=True))):
+        lets[f"{prefix}U"] = ["ceil_div", "S" if prefix == "S" else "N", plan.lanes]
+        lets[f"{prefix}G"] = ["ceil_div", f"{prefix}U", plan.workgroup_size]
+        lets[f"{prefix}GX"] = ["min", f"{prefix}G", spec.target.max_workgroups_per_dimension]
     return lets
 
 
@@ -189,7 +224,9 @@ def _view(x: str, axis: int) -> dict[str, Formula]:
 
 
 def _fields(spec: SidecarSpec) -> list[dict[str, Any]]:
-    values = {"n": "N", "units": "U", "groups_x": "GX"}
+    values = {"n": "N", "groups": "S"}
+    for plan, prefix in zip(spec.plans, _prefixes(spec), strict=True):
+        values |= {plan.names.units: f"{prefix}U", plan.names.groups_x: f"{prefix}GX"}
     return [
         {"name": name, "type": "u32", "offset": _WORD_BYTES * number, "value": values.get(name, name)}
         for number, name in enumerate(spec.program.uniforms)
@@ -210,16 +247,19 @@ def _constraints(spec: SidecarSpec) -> list[Formula]:
         if isinstance(granularity, Blocked):
             constraints.append(["eq", ["rank", operand.name], ["rank", x]])
             constraints.append(["eq", ["dim", operand.name, granularity.axis], "blocks"])
-    constraints.append(["le", ["ceil_div", "G", ["max", "GX", 1]], spec.target.max_workgroups_per_dimension])
+    for prefix in dict.fromkeys(_prefixes(spec)[::-1]):
+        rows: Formula = ["ceil_div", f"{prefix}G", ["max", f"{prefix}GX", 1]]
+        constraints.append(["le", rows, spec.target.max_workgroups_per_dimension])
     return constraints
 
 
 def _chunks(spec: SidecarSpec) -> list[dict[str, Any]]:
-    """Return the ways to compute a tensor part by part, the first whose `when` holds being the one to take; none for baked shapes.
+    """Return the ways to compute a tensor part by part, the first whose `when` holds being the one to take.
 
-    With one outer slice the axis is cut, in whole blocks and with the scales; with several, whole slices are parted.
+    There is none for baked shapes, and none for reductions, which need the whole tensor. With one outer slice the axis is cut, in whole
+    blocks and with the scales; with several, whole slices are parted.
     """
-    if spec.shape is not None:
+    if spec.shape is not None or len(spec.plans) > 1:
         return []
     granularity = spec.plan.granularity
     match granularity:

@@ -45,7 +45,8 @@ class DispatchPlan:
     """All that a host needs for these shapes.
 
     `sizes` are the bytes of each buffer that a pass may bind, uniforms included and ignored ones not; `uniforms` are the contents of the
-    uniform buffers. An output of no elements leaves nothing to dispatch: then `passes` is empty.
+    uniform buffers. An output of no elements leaves nothing to dispatch: then `passes` is empty, and other outputs
+    have the constants of `on_empty`.
     """
 
     sizes: Mapping[str, int]
@@ -81,7 +82,7 @@ def _plan(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> 
     _check_shapes(sidecar, shapes)
     _check_constraints(sidecar["constraints"], scope)
     sizes = {name: _size(name, scope.value(buffer["size_bytes"])) for name, buffer in buffers.items()}
-    if all(sizes[name] == 0 for name, buffer in buffers.items() if buffer["role"] == "output"):
+    if any(sizes[name] == 0 for name, buffer in buffers.items() if buffer["role"] == "output"):
         return DispatchPlan(sizes, {}, ())
     uniforms = {
         name: _uniform(sidecar["structs"][buffer["struct"]], sizes[name], scope)

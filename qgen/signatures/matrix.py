@@ -13,7 +13,18 @@ from typing import TypeAlias
 from qgen.dtypes import DType
 from qgen.errors import InternalError
 from qgen.signatures.resolve import Signature
-from qgen.signatures.tables import MICROSOFT, NEWEST_OPSET, ONNX, TABLES, Division, GranularityKind, Row, find_rows
+from qgen.signatures.tables import (
+    DYNAMIC,
+    DYNAMIC_VERSION,
+    MICROSOFT,
+    NEWEST_OPSET,
+    ONNX,
+    TABLES,
+    Division,
+    GranularityKind,
+    Row,
+    find_rows,
+)
 
 DistinctKey: TypeAlias = "tuple[str, DType, DType, DType, bool, GranularityKind, Division | None, bool]"
 
@@ -56,6 +67,8 @@ def opset_range(signature: Signature, kind: GranularityKind = "per_tensor") -> t
     """
     if signature.domain == MICROSOFT:
         return signature.version, signature.version
+    if signature.op == DYNAMIC:
+        return DYNAMIC_VERSION, NEWEST_OPSET
     rows = find_rows(signature.domain, signature.op)
     means = [row.version == signature.version or _can_mean(row, signature, kind) for row in rows]
     at = next((index for index, row in enumerate(rows) if row.version == signature.version), None)

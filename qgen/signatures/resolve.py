@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from qgen.dtypes import DType, parse_dtype
 from qgen.errors import QgenError
 from qgen.signatures.tables import (
+    DYNAMIC,
+    DYNAMIC_VERSION,
     E8M0,
     FLOAT32,
     MICROSOFT,
@@ -73,6 +75,8 @@ def resolve_signature(
     com.microsoft has version 1 alone, and takes any. `axis` matters at opset 10 only, where per-axis is accepted along axis 1.
     Raises `QgenError` QG101 for a name that is no dtype, QG200 to QG211 for what the operator does not allow.
     """
+    if op == DYNAMIC:
+        return _resolve_dynamic(x, scale, y, opset, domain, is_plain=precision is None and saturate and not zero_point)
     row, rows = _find_row(op, "ai.onnx" if domain == "" else domain, opset)
     x_dtype, scale_dtype, y_dtype = _resolve_operands(row, rows, parse_dtype(x), _parse_optional(scale), _parse_optional(y))
     _check_scale(row, rows, x_dtype, scale_dtype)
@@ -95,6 +99,26 @@ def resolve_signature(
     )
 
 
+def _resolve_dynamic(x: object, scale: object, y: object, opset: int, domain: str, *, is_plain: bool) -> Signature:
+    place = f"{ONNX} {DYNAMIC}, version {DYNAMIC_VERSION}"
+    if domain not in {"", ONNX}:
+        raise QgenError("QG201", f"there is no {DYNAMIC} in {domain}", hint=f"it is an operator of {ONNX}")
+    if isinstance(opset, bool) or not DYNAMIC_VERSION <= opset <= NEWEST_OPSET:
+        hint = f"give an opset from {DYNAMIC_VERSION} to {NEWEST_OPSET}"
+        raise QgenError("QG202", f"opset {opset!r} is out of range: {DYNAMIC} exists from opset {DYNAMIC_VERSION} on", hint=hint)
+    for name, given, only in (("x", x, FLOAT32), ("scale", scale, FLOAT32), ("y", y, UINT8)):
+        if given is not None and parse_dtype(given) != only:
+            raise QgenError(
+                "QG204", f"{DYNAMIC} takes no {name} of type {parse_dtype(given).name}", hint=f"{name} is {only.name}", place=place
+            )
+    if not is_plain:
+        hint = "leave out `zero_point` (it is a result), `precision` and `saturate`"
+        raise QgenError("QG209", f"{DYNAMIC} has no attributes, and its zero point is no input", hint=hint, place=place)
+    return Signature(
+        ONNX, DYNAMIC, DYNAMIC_VERSION, FLOAT32, FLOAT32, UINT8, zero_point=False, precision=None, division=None, saturate=True
+    )
+
+
 def signature_warnings(signature: Signature, granularity_kind: GranularityKind) -> tuple[str, ...]:
     """Return what a user should hear about a signature that is accepted although the operator's text does not have it."""
     if granularity_kind == "per_axis" and signature.domain == ONNX and signature.version == OLDEST_OPSET:
@@ -110,7 +134,7 @@ def _find_row(op: str, domain: str, opset: int) -> tuple[Row, tuple[Row, ...]]:
         raise QgenError("QG201", f"there is no operator domain `{domain}`", hint=hint, place="the domain")
     rows = find_rows(domain, op)
     if not rows:
-        names = {known.lower(): known for _, known in TABLES}
+        names = {known.lower(): known for _, known in TABLES} | {DYNAMIC.lower(): DYNAMIC}
         near = difflib.get_close_matches(str(op).lower(), list(names), n=1, cutoff=0.5)
         hint = f"did you mean `{names[near[0]]}`?" if near else f"the operators are {_list(names.values())}"
         raise QgenError("QG200", f"there is no operator `{op}` in {domain}", hint=hint, place="the operator")

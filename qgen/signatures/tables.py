@@ -17,6 +17,9 @@ ONNX: Final = "ai.onnx"
 MICROSOFT: Final = "com.microsoft"
 QUANTIZE: Final = "QuantizeLinear"
 DEQUANTIZE: Final = "DequantizeLinear"
+DYNAMIC: Final = "DynamicQuantizeLinear"
+DYNAMIC_VERSION: Final = 11
+"""The only version of DynamicQuantizeLinear: float32 to uint8, one scale and zero point for the tensor, both of them results."""
 
 GranularityKind: TypeAlias = Literal["per_tensor", "per_axis", "blocked"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qgen.dtypes import DTYPES, DType
 from qgen.errors import QgenError
-from qgen.formulas import builtin_formulas, find_operator
+from qgen.formulas import find_operator
 from qgen.frontend.check_expr import ROUNDED
 from qgen.frontend.check_op import Binding, check_op
 from qgen.ir import nodes as ir
@@ -43,10 +43,10 @@ GOLDENS: Mapping[str, tuple[str, str, Mapping[str, DType | bool], bool]] = {
 @pytest.mark.parametrize("name", GOLDENS)
 def test_the_operators_under_a_binding(name: str, golden: Goldens) -> None:
     title, dtypes, attributes, zero_point = GOLDENS[name]
-    op = find_operator(f"{title}Linear")
+    source, op = find_operator(f"{title}Linear")
     absent = frozenset() if zero_point else frozenset({op.operands[-1].name})
     binding = Binding({key: DTYPES[dtype] for key, dtype in zip("XSY", dtypes.split(), strict=True)}, attributes, absent)
-    program = check_op(builtin_formulas(), op, binding)
+    program = check_op(source, op, binding)
     verify(program, "check")
     golden.check(f"ir/check-{name}.txt", f"with {binding}\n\n{print_program(program)}")
 

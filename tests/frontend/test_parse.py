@@ -18,8 +18,8 @@ A, B, C = ast.Name("a"), ast.Name("b"), ast.Name("c")
 OP = "op O(x: X) -> y: Y { y = x; }"
 OP_NODE = ast.OpDecl(
     "O",
-    (ast.OperandDecl("x", "X", per_group=False, optional=False),),
-    (ast.OperandDecl("y", "Y", per_group=False, optional=False),),
+    (ast.OperandDecl("x", "X", per_group=False, default=None),),
+    (ast.OperandDecl("y", "Y", per_group=False, default=None),),
     (),
     (ast.Assign("y", ast.Name("x")),),
 )
@@ -63,23 +63,23 @@ DECLARATIONS: dict[str, tuple[str, ast.OpDecl | ast.FnDecl | ast.StructDecl]] = 
     "op": (OP, OP_NODE),
     "operands": (
         "op O(x: X, s: S,) -> y: Y { y = x; }",
-        dataclasses.replace(OP_NODE, operands=(*OP_NODE.operands, ast.OperandDecl("s", "S", per_group=False, optional=False))),
+        dataclasses.replace(OP_NODE, operands=(*OP_NODE.operands, ast.OperandDecl("s", "S", per_group=False, default=None))),
     ),
     "operand": (
         "op O(x: X per  group) -> y: Y { y = x; }",
-        dataclasses.replace(OP_NODE, operands=(ast.OperandDecl("x", "X", per_group=True, optional=False),)),
+        dataclasses.replace(OP_NODE, operands=(ast.OperandDecl("x", "X", per_group=True, default=None),)),
     ),
     "default": (
         "op O(x: X = 0) -> y: Y { y = x; }",
-        dataclasses.replace(OP_NODE, operands=(ast.OperandDecl("x", "X", per_group=False, optional=True),)),
+        dataclasses.replace(OP_NODE, operands=(ast.OperandDecl("x", "X", per_group=False, default=0),)),
     ),
     "results": (
         "op O(x: X) -> y: Y, z: Y { y = x; }",
-        dataclasses.replace(OP_NODE, results=(*OP_NODE.results, ast.OperandDecl("z", "Y", per_group=False, optional=False))),
+        dataclasses.replace(OP_NODE, results=(*OP_NODE.results, ast.OperandDecl("z", "Y", per_group=False, default=None))),
     ),
     "result": (
         "op O(x: X) -> y: Y per group { y = x; }",
-        dataclasses.replace(OP_NODE, results=(ast.OperandDecl("y", "Y", per_group=True, optional=False),)),
+        dataclasses.replace(OP_NODE, results=(ast.OperandDecl("y", "Y", per_group=True, default=None),)),
     ),
     "attribute": (
         "op O(x: X) -> y: Y attr p: dtype = X attr q: bool = true { y = x; }",

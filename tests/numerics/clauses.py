@@ -18,10 +18,10 @@ from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn
 from qgen.frontend.parse import parse_source
 from qgen.ir.nodes import If, Require, Stmt
 from qgen.ir.program import Function
-from qgen.ir.types import Int, Value
+from qgen.ir.types import Int, Scalar, Value
 from qgen.numerics import library
 from qgen.oracle.formats import decode, encode
-from qgen.oracle.reference import _evaluate
+from qgen.oracle.reference import evaluate_expr
 
 Codes = NDArray[Any]
 """One element a lane: uint32 codes of a dtype, or int32."""
@@ -59,12 +59,14 @@ class Clause:
         """
         values = {name: _values(of, arg) for (name, of), arg in zip(self.pattern.params, args, strict=True)}
         with np.errstate(all="ignore"):
-            result = _evaluate(self.pattern.expr, values, {})
+            result: NDArray[Any] = evaluate_expr(self.pattern.expr, values)
             match self.pattern.expr.type:
                 case DType() as dtype:
                     return to_codes(encode(result, dtype), dtype)
                 case Int(lo, hi):
                     return np.clip(result, lo, hi).astype(np.int32)
+                case Scalar.BOOL:
+                    return result
                 case other:
                     raise TypeError(other)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from qgen.dtypes import DType
-from qgen.formulas import builtin_formulas, find_operator
+from qgen.formulas import find_operator
 from qgen.frontend.check_op import Binding, check_op
 from qgen.ir.nodes import Expr, Let, Name, Stmt, Typed, Write
 from qgen.ir.program import Program
@@ -27,12 +27,12 @@ def test_a_formula_is_what_semantics_says(op: str) -> None:
 
 
 def _check(signature: Signature) -> Program:
-    op = find_operator(signature.op)
+    source, op = find_operator(signature.op)
     absent = frozenset[str]() if signature.zero_point else frozenset({op.operands[2].name})
     attributes: dict[str, DType | bool] = {}
     if isinstance(signature.division, DType):
         attributes = {"precision": signature.division, "saturate": signature.saturate}
-    return check_op(builtin_formulas(), op, Binding({"X": signature.x, "S": signature.scale, "Y": signature.y}, attributes, absent))
+    return check_op(source, op, Binding({"X": signature.x, "S": signature.scale, "Y": signature.y}, attributes, absent))
 
 
 def _written(body: tuple[Stmt, ...]) -> dict[str, Expr]:
