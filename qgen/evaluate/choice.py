@@ -52,7 +52,7 @@ class Choice:
     site: int = 0
 
     def draw(self, node: Expr, operands: tuple[Array, ...]) -> Words:
-        """Return random bits, one word a lane, or one word: by the seed, the text, the operation as it is printed, and the operands' bits."""
+        """Return random bits, a word a lane or one for all: by the seed, the text, the operation as it is printed, and the operands."""
         drawn = np.array([(_salt(ById(node)) ^ self.site) + self.seed * _GOLDEN & 0xFFFFFFFF], np.uint32)
         for operand in operands if self.direction is Direction.RANDOM else ():
             bits = operand.view(np.uint32) if operand.dtype.itemsize == 4 else operand.astype(np.uint32)

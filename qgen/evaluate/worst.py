@@ -265,8 +265,9 @@ def worst_models(mode: Literal["strict", "exact"], *, strays: bool = False) -> t
     """Return the models under which kernels of a numerics mode must give the bits that they give under `ieee`.
 
     All up, all down, toward and away from the deciding boundary, quotients toward it and what tests them away; and 16 random ones, of which
-    half draw for each lane, half for each operation of a text. The same in every run. With `strays`, a load out of bounds gives any word and a store lands anywhere in the buffer; else both trap, which finds
-    them whatever the words are. Even so a store that lands on another invocation's word traps.
+    half draw for each lane, half for each operation of a text. The same in every run. With `strays`, a load out of bounds gives any word
+    and a store lands anywhere in the buffer; else both trap, which finds them whatever the words are. Even so a store that lands on another
+    invocation's word traps.
     """
     freedoms = ALL if strays else ALL - {Freedom.OUT_OF_BOUNDS}
     up, down, toward, away = (Choice(direction) for direction in (Direction.UP, Direction.DOWN, Direction.TOWARD, Direction.AWAY))
