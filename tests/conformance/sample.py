@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Final
 
-from qgen.check import matrix_requests
+from qgen.check import kernel_variants, matrix_requests
 from qgen.compiler import Request
 
 MOST: Final = 1200
 """Texts that one adapter runs at most."""
+TEXTS: Final = 2
+"""Texts of a kernel that it runs."""
 
 Feature = tuple[object, ...]
 
@@ -25,9 +27,11 @@ def factors(request: Request) -> dict[str, object]:
         "x": signature.x.name,
         "scale": signature.scale.name,
         "y": signature.y.name,
-        "zero_point": signature.zero_point,
+        # That of a float8 output takes no part.
+        "zero_point": signature.zero_point and not (signature.is_quantize and signature.y.is_float8),
         "granularity": request.granularity.kind,
-        "division": _division(request),
+        "division": str(getattr(signature.division, "name", signature.division)),
+        "saturate": signature.saturate,
     }
 
 
@@ -75,11 +79,12 @@ def sample_matrix(count: int, seed: int) -> list[tuple[int, Request]]:
     return [(number, requests[number]) for number in [*first, *rest][:count]]
 
 
+def texts_to_run(request: Request, number: int) -> tuple[Request, ...]:
+    """Return the two texts of a kernel that an adapter runs: the usual one, and by its number the strict one or one that is baked."""
+    usual, *others = kernel_variants(request, number)
+    return usual, others[number // 12 % len(others)]
+
+
 def all_features(requests: Iterable[Request]) -> frozenset[Feature]:
     """Return every feature that any of `requests` has."""
     return frozenset[Feature]().union(*(features(request) for request in requests))
-
-
-def _division(request: Request) -> str:
-    division = request.signature.division
-    return "none" if division is None else getattr(division, "name", str(division))

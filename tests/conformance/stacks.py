@@ -8,8 +8,8 @@ from tests.runtime.stacks import LAVAPIPE, OPENGL, SWIFTSHADER
 
 WGPU_SWIFTSHADER: Final = "wgpu:swiftshader"
 
-SAMPLES: Final = {LAVAPIPE: (290, 1), SWIFTSHADER: (290, 2), WGPU_SWIFTSHADER: (290, 3), OPENGL: (290, 4)}
-"""By stack, how many kernels of the matrix, four texts each, and the seed of the sample: each stack has every pair, in other kernels."""
+SAMPLES: Final = {LAVAPIPE: (580, 1), SWIFTSHADER: (580, 2), WGPU_SWIFTSHADER: (580, 3), OPENGL: (580, 4)}
+"""By stack, how many kernels of the matrix, two texts each, and the seed of the sample: each stack has every pair, in other kernels."""
 
 JAVASCRIPT: Final = 100
 """Kernels that Chromium and Node run."""
