@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from qgen.errors import QgenError, UnavailableError
-from qgen.runtime.images import build_images, read_image
-from qgen.runtime.limits import Needs, check_fits, choose_limits, read_needs
+from qgen.runtime.images import Image, build_images, read_image
+from qgen.runtime.limits import Needs, check_features, check_fits, choose_limits, read_needs
 from qgen.runtime.session import Session
 from qgen.sidecar.plan import DispatchPlan
+
+
+class Executor(Protocol):
+    """A native device with the limits it was opened with (WebGPU's spelling), as `Session` is one."""
+
+    limits: Mapping[str, int]
+    is_lost: bool
+
+    def execute(self, wgsl: str, plan: DispatchPlan, images: Mapping[str, Image], read: Iterable[str]) -> dict[str, bytes]:
+        """Return the whole of each buffer in `read` after all passes of `plan` ran on buffers that start as `images`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,8 @@ class Adapter:
     name: str
     backend: str
     is_software: bool
+    connect: Callable[[Needs], Executor] | None = None
+    """What opens a device where that is not the Python API."""
 
 
 class Device:
@@ -36,7 +49,7 @@ class Device:
             raise UnavailableError("QG615", f"`{adapter.name}` always checks bounds", hint="only `dawn:` runs without these checks")
         self._adapter = adapter
         self._bounds_checks = bounds_checks
-        self._sessions: dict[Needs, Session] = {}
+        self._sessions: dict[Needs, Executor] = {}
         self._session(Needs((), ()))
 
     @property
@@ -79,23 +92,19 @@ class Device:
         contents = {name: read_image(images[name], after[name]) for name in read}
         return {name: contents[name] for name in outputs}
 
-    def _session(self, needs: Needs) -> Session:
+    def _session(self, needs: Needs) -> Executor:
         if needs not in self._sessions:
             self._sessions[needs] = self._open(needs)
         return self._sessions[needs]
 
-    def _open(self, needs: Needs) -> Session:
+    def _open(self, needs: Needs) -> Executor:
+        if self._adapter.connect is not None:
+            return self._adapter.connect(needs)
         handle, module = self._adapter.take(), self._adapter.module
         offered = set(handle.features)
         # wgpu-native spells one feature in its own way, and takes WebGPU's name for it all the same.
         offered |= {"subgroups"} if "subgroup" in offered else set()
-        for feature in needs.features:
-            if feature not in offered:
-                raise UnavailableError(
-                    "QG613",
-                    f"the kernel needs the feature `{feature}`, which `{self.name}` lacks",
-                    hint="emit it for a target without this feature",
-                )
+        check_features(needs, offered, self.name)
         limits = choose_limits(needs, handle.limits, self.name)
         wanted = {"required_features": list(needs.features), "required_limits": limits}
         try:

@@ -7,7 +7,7 @@ sizes of buffers go up to what the adapter has, because they are the user's data
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,10 +55,10 @@ def choose_limits(needs: Needs, offered: Mapping[str, int], adapter: str) -> dic
 
     An adapter below WebGPU's defaults (OpenGL) gives what it has. Raises `UnavailableError` QG613 where it has less than the kernel needs.
     """
-    has = {name: offered[_native(name)] for name in (*_DEFAULTS, *_ADAPTERS)}
+    has = {name: offered[native_spelling(name)] for name in (*_DEFAULTS, *_ADAPTERS)}
     chosen = {name: has[name] if _exceeds(name, default, has[name]) else default for name, default in _DEFAULTS.items()}
     for name, value in needs.limits:
-        available = offered.get(_native(name))
+        available = offered.get(native_spelling(name))
         if available is None or _exceeds(name, value, available):
             raise UnavailableError(
                 "QG613",
@@ -67,6 +67,14 @@ def choose_limits(needs: Needs, offered: Mapping[str, int], adapter: str) -> dic
             )
         chosen[name] = value
     return chosen | {name: has[name] for name in _ADAPTERS}
+
+
+def check_features(needs: Needs, offered: Collection[str], adapter: str) -> None:
+    """Raise `UnavailableError` QG613 where the adapter lacks a feature that the kernel needs."""
+    for feature in needs.features:
+        if feature not in offered:
+            message = f"the kernel needs the feature `{feature}`, which `{adapter}` lacks"
+            raise UnavailableError("QG613", message, hint="emit it for a target without this feature")
 
 
 def check_fits(plan: DispatchPlan, limits: Mapping[str, int], adapter: str) -> None:
@@ -96,6 +104,6 @@ def _exceeds(name: str, value: int, bound: int | None) -> bool:
     return value < bound if name.startswith("min") else value > bound
 
 
-def _native(name: str) -> str:
+def native_spelling(name: str) -> str:
     """Return the name as wgpu-py spells it: `max-buffer-size`."""
     return re.sub("(?=[A-Z])", "-", name).lower()

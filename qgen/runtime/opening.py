@@ -1,37 +1,19 @@
-"""The stacks and their adapters: wgpu (naga) and Dawn (Tint), which speak the same Python API.
-
-Both find Vulkan drivers through the loader, which looks into the system's folders. SwiftShader is not there: Debian's chromium-common keeps
-it beside the browser, so it is added by name while a stack starts; the environment is then as it was. Whoever sets any of the loader's
-variables has the say, and nothing is added.
-"""
+"""The stacks and their adapters: wgpu (naga) and Dawn (Tint), which speak the same Python API, and what lives in JavaScript."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, Final
 
 from qgen.errors import QgenError, UnavailableError
 from qgen.runtime.device import Adapter, Device
+from qgen.runtime.drivers import driver_environment
+from qgen.runtime.hosted import HOSTS, find_hosted
 
 _MODULES: Final = {"wgpu": "wgpu", "dawn": "wgpudawn"}
-
-_LOADER_VARIABLES: Final = (
-    "VK_ICD_FILENAMES",
-    "VK_DRIVER_FILES",
-    "VK_ADD_DRIVER_FILES",
-    "VK_LOADER_DRIVERS_SELECT",
-    "VK_LOADER_DRIVERS_DISABLE",
-)
-
-_SWIFTSHADER: Final = ("/usr/lib/chromium/vk_swiftshader_icd.json", "/usr/lib/chromium-browser/vk_swiftshader_icd.json")
 
 _HINT: Final = (
     "Debian's mesa-vulkan-drivers (llvmpipe), chromium-common (SwiftShader) and libegl1 libegl-mesa0 libgl1-mesa-dri (OpenGL) are software "
@@ -57,9 +39,10 @@ def open_device(selector: str, *, bounds_checks: bool = True) -> Device:
     """Return the device that `selector` names; the same one when it is asked for again.
 
     `selector` is `gpu` (the first adapter, hardware before software) or a part of an adapter's name or of its graphics API (`llvmpipe`,
-    `nvidia`, `opengl`), after `wgpu:` or `dawn:` where the stack matters. Without `bounds_checks` (Dawn only) an access out of a buffer's
-    bounds is not redirected, so it shows in the canaries. Raises `UnavailableError`: QG610 where there is no such adapter, QG611 where the
-    stack is not installed, QG615 where the stack always checks bounds; `QgenError` QG614 for a stack that is none.
+    `nvidia`, `opengl`), after `wgpu:` or `dawn:` where the stack matters; or `node` or `chromium`, each with the adapter that it chooses.
+    Without `bounds_checks` (Dawn only) an access out of a buffer's bounds is not redirected, so it shows in the canaries. Raises
+    `UnavailableError`: QG610 where there is no such adapter, QG611 where the stack is not installed, QG615 where the stack always checks
+    bounds; `QgenError` QG614 for a stack that is none.
     """
     device = _open(selector.strip().lower(), bounds_checks)
     if device.is_lost:
@@ -71,6 +54,8 @@ def open_device(selector: str, *, bounds_checks: bool = True) -> Device:
 
 @cache
 def _open(selector: str, bounds_checks: bool) -> Device:  # noqa: FBT001 - a key of the cache
+    if selector.partition(":")[0] in HOSTS:
+        return Device(find_hosted(selector), bounds_checks=bounds_checks)
     prefix, separator, part = selector.rpartition(":")
     if separator and prefix not in _MODULES:
         raise QgenError(
@@ -127,21 +112,3 @@ def _preference(adapter: Adapter) -> tuple[bool, bool, bool]:
 
 def _is_installed(stack: str) -> bool:
     return importlib.util.find_spec(_MODULES[stack]) is not None
-
-
-@contextmanager
-def driver_environment(stack: str) -> Iterator[None]:
-    """Hold the variables that the drivers read while a stack starts, those of them that the user has not set."""
-    added = {"XDG_RUNTIME_DIR": tempfile.gettempdir()}
-    if not any(name in os.environ for name in _LOADER_VARIABLES):
-        files = [path for path in _SWIFTSHADER if Path(path).is_file()]
-        added |= {"VK_ADD_DRIVER_FILES": os.pathsep.join(files)} if files else {}
-        # Dawn refuses the lavapipe of Mesa 22 with three lines on stderr, whichever adapter was asked for.
-        added |= {"VK_LOADER_DRIVERS_DISABLE": "*lvp*"} if stack == "dawn" else {}
-    added = {name: value for name, value in added.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]

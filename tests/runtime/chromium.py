@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.runtime.jobs import Job, run_script
+from tests.runtime.jobs import Job, run_on
 
 
 def run_jobs(jobs: Sequence[Job]) -> list[dict[str, bytes]]:
-    """Return the outputs of each job; fails where Chromium is absent, a job is refused or a canary is gone."""
-    return run_script("chromium.mjs", "swiftshader", jobs)
+    """Return the outputs of each job; fails where the stack is absent, a job is refused or a canary is gone."""
+    return run_on("chromium", jobs)

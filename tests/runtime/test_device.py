@@ -10,6 +10,7 @@ import pytest
 
 from qgen.errors import InternalError, QgenError, UnavailableError
 from qgen.runtime import Device, open_device
+from qgen.runtime.session import Session
 from qgen.sidecar.plan import plan_dispatch
 from tests.runtime.stacks import LAVAPIPE, OPENGL, STACKS, SWIFTSHADER, open_stack, run_times, words
 from tests.sidecar.handmade import PAIRS, TIMES, squares_reversed, times_three
@@ -186,6 +187,7 @@ def test_a_text_that_was_changed_is_refused(device: Device) -> None:
 
 def test_the_pipelines_that_are_kept_are_bounded(device: Device) -> None:
     (session,) = {id(found): found for needs, found in device._sessions.items() if not needs.features and not needs.limits}.values()
+    assert isinstance(session, Session)
     for factor in range(70):
         assert np.array_equal(run_times(device, 5, edited("3u", f"{factor}u")), words(5) * np.uint32(factor))
     assert len(session._pipelines) == 64
@@ -198,6 +200,7 @@ def test_the_pipelines_that_are_kept_are_bounded(device: Device) -> None:
 def lost(request: pytest.FixtureRequest) -> Iterator[Device]:
     device = open_stack(request.param)
     for session in device._sessions.values():
+        assert isinstance(session, Session)
         session._native.destroy()
     yield device
     assert not open_stack(request.param).is_lost

@@ -1,8 +1,15 @@
 // Runs jobs on a WebGPU device; the same module serves Node and a page, so it uses nothing but WebGPU.
 //
+// On standard input and output of `node.mjs` and `chromium.mjs`, one JSON object a line: first the adapter { name, features, limits } goes
+// out, then what the device needs { requiredFeatures, requiredLimits } comes in and {} goes out, or { error }; then a job comes in and its
+// result goes out, any number of times.
+//
 // A job: { wgsl, buffers: { name: { data (base64), offset, size, usage: "storage" | "uniform" } },
 //          passes: [{ entryPoint, bindings: [{ group, binding, buffer }], dispatch: [x, y, z] }], read: [name] }
 // Its result: { buffers: { name: base64 of the whole buffer } } or { error }. Layouts are "auto": what a host gets that states none.
+
+// The pipelines of the text that ran last: a kernel is run for a few shapes in a row, and compiling it takes most of the time.
+const last = { device: null, wgsl: null, module: null, pipelines: new Map() };
 
 const decode = text => Uint8Array.from(atob(text), character => character.charCodeAt(0));
 
@@ -12,11 +19,23 @@ function encode(bytes) {
   return btoa(text);
 }
 
-export async function openDevice(gpu) {
-  const adapter = await gpu.requestAdapter();
-  if (!adapter) throw new Error('no adapter');
+export async function findAdapter(gpu) {
+  const adapter = await gpu?.requestAdapter();
+  if (!adapter) return null;
   const { vendor, architecture, device, description } = adapter.info;
-  return { device: await adapter.requestDevice(), adapter: [vendor, architecture, device, description].join(' ') };
+  const limits = {};
+  for (const name in adapter.limits) limits[name] = adapter.limits[name];
+  const name = description || [vendor, architecture, device].filter(Boolean).join(' ');
+  return { adapter, hello: { name, features: [...adapter.features], limits } };
+}
+
+export async function openDevice(adapter, needs) {
+  try {
+    const device = await adapter.requestDevice(needs);
+    return { device, answer: {} };
+  } catch (error) {
+    return { answer: { error: String(error) } };
+  }
 }
 
 export async function runJob(device, job) {
@@ -29,6 +48,7 @@ export async function runJob(device, job) {
     failure = String(error);
   }
   const refusal = await device.popErrorScope();
+  if (refusal || failure) last.device = null;
   return refusal || failure ? { error: refusal ? refusal.message : failure } : { buffers };
 }
 
@@ -42,10 +62,14 @@ async function execute(device, job) {
     new Uint8Array(buffers[name].getMappedRange()).set(bytes);
     buffers[name].unmap();
   }
-  const module = device.createShaderModule({ code: job.wgsl });
+  if (last.device !== device || last.wgsl !== job.wgsl) {
+    Object.assign(last, { device, wgsl: job.wgsl, module: device.createShaderModule({ code: job.wgsl }), pipelines: new Map() });
+  }
   const encoder = device.createCommandEncoder();
   for (const { entryPoint, bindings, dispatch } of job.passes) {
-    const pipeline = device.createComputePipeline({ layout: 'auto', compute: { module, entryPoint } });
+    const pipeline = last.pipelines.get(entryPoint)
+      ?? device.createComputePipeline({ layout: 'auto', compute: { module: last.module, entryPoint } });
+    last.pipelines.set(entryPoint, pipeline);
     const pass = encoder.beginComputePass();
     pass.setPipeline(pipeline);
     for (const group of new Set(bindings.map(bound => bound.group))) {
