@@ -54,6 +54,7 @@ def snake_case(name: str) -> str:
 class _Hoister:
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._name = snake_case(program.name)
         self._group = {operand.name for operand in program.operands if operand.per_group}
         self._params: list[tuple[str, ir.Expr]] = []
 
@@ -62,7 +63,7 @@ class _Hoister:
         (write,) = kernel.body
         if not isinstance(write, ir.Write):
             raise InternalError("an element program is the write of its result")
-        name = snake_case(self._program.name)
+        name = self._name
         value, function = self._outline(name, self._hoist(write.value), write.operand)
         functions, quick = [function], None
         if write.quick is not None:
@@ -82,7 +83,7 @@ class _Hoister:
             if isinstance(stmt.value, ir.Literal):
                 body.append(stmt)
                 continue
-            name = f"{snake_case(self._program.name)}_{stmt.operand.removeprefix('y_')}"
+            name = f"{self._name}_{stmt.operand.removeprefix('y_')}"
             value, function = self._outline(name, stmt.value, stmt.operand, lets)
             functions.append(function)
             body.append(ir.Write(stmt.operand, value))
@@ -132,7 +133,8 @@ class _Hoister:
         operand = next(node.operand for node in walk_expr(expr) if isinstance(node, ir.Read))
         names = [other.name for other in self._program.operands]
         prefix = next((f"{name}_" for name in names if operand.startswith(f"{name}_")), "")
-        taken = {name for name, _ in self._params} | set(names)
+        functions = {function.name for function in self._program.functions}
+        taken = {name for name, _ in self._params} | set(names) | functions | {self._name, f"{self._name}_quick"}
         stem = "is_plain" if expr.type is Scalar.BOOL else operand.removeprefix(prefix)
         choices = [stem, f"{operand}_value", *(f"{operand}_value{number}" for number in range(2, len(taken) + 3))]
         return next(choice for choice in choices if choice not in taken)

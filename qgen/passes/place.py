@@ -38,7 +38,7 @@ from qgen.passes.words import binary, bit_offset, code_of_word, load_code, minim
 def place_words(program: Program, plans: tuple[Plan, ...]) -> Program:
     """Return the program with each entry point written from its plan, on loads and stores of words."""
     kernels = tuple(
-        replace(kernel, body=_Placer(program, plan).run(kernel), workgroup_size=plan.workgroup_size)
+        replace(kernel, body=_Placer(program, plan, kernel).run(kernel), workgroup_size=plan.workgroup_size)
         for kernel, plan in zip(program.kernels, plans, strict=True)
     )
     uniforms = tuple(dict.fromkeys(name for plan in plans[::-1] for name in plan.uniforms))
@@ -46,10 +46,12 @@ def place_words(program: Program, plans: tuple[Plan, ...]) -> Program:
 
 
 class _Placer:
-    def __init__(self, program: Program, plan: Plan) -> None:
+    def __init__(self, program: Program, plan: Plan, kernel: Kernel) -> None:
         self._program = program
         self._plan = plan
-        self._taken = {operand.name for operand in program.operands}
+        # A name of the entry point may hide neither a buffer nor a function, nor what a group decides.
+        self._taken = {operand.name for operand in program.operands} | {function.name for function in program.functions}
+        self._taken |= {stmt.name for stmt in kernel.body if isinstance(stmt, ir.Let)}
         self._unit = name(self._fresh("unit"))
         self._first = name(self._fresh("first"))
         self._end = name(self._fresh("end"))
