@@ -1,0 +1,49 @@
+"""A kernel's glue in the languages that are asked for."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from qgen.errors import QgenError
+from qgen.glue.host import Host, read_host
+from qgen.glue.javascript import write_javascript
+from qgen.glue.python import write_python
+from qgen.kernel import Kernel, write_text
+
+_WRITERS: Final[dict[str, Callable[[Host, str], dict[str, str]]]] = {"js": write_javascript, "python": write_python}
+
+LANGUAGES: Final = tuple(_WRITERS)
+"""The languages there is glue for."""
+
+
+def write_glue(sidecar: Mapping[str, Any], wgsl: str, languages: Iterable[str]) -> dict[str, str]:
+    """Return the glue of one kernel by file name, in the order of `languages`.
+
+    Raises `QgenError` QG450 for a language there is no glue for.
+    """
+    host = read_host(sidecar)
+    files: dict[str, str] = {}
+    for language in languages:
+        if language not in _WRITERS:
+            near = difflib.get_close_matches(language, LANGUAGES, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there is {', '.join(LANGUAGES)}"
+            raise QgenError("QG450", f"there is no glue in `{language}`", hint=hint)
+        files |= _WRITERS[language](host, wgsl)
+    return files
+
+
+def save_glue(kernel: Kernel, folder: str | os.PathLike[str], languages: Iterable[str]) -> tuple[Path, ...]:
+    """Write the glue of `kernel` into `folder`, beside the text and the sidecar, and return the paths.
+
+    Each file appears whole or not at all. Raises `QgenError` QG110 where the folder cannot be written, QG450 as `write_glue` does.
+    """
+    paths = []
+    for name, text in write_glue(kernel.sidecar, kernel.wgsl, languages).items():
+        path = Path(folder) / name
+        write_text(path, text)
+        paths.append(path)
+    return tuple(paths)

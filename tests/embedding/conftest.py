@@ -1,0 +1,21 @@
+"""A folder with the twelve kernels and their glue, as `qgen emit --glue` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qgen.glue import LANGUAGES, save_glue
+from tests.embedding.cases import CASES, kernel_of
+
+
+@pytest.fixture(scope="session")
+def glue_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder."""
+    folder = tmp_path_factory.mktemp("glue")
+    for case in CASES:
+        kernel = kernel_of(case)
+        kernel.save(folder)
+        save_glue(kernel, folder, LANGUAGES)
+    return folder
