@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from typing import Final, Literal, assert_never, cast
+from typing import Final, assert_never, cast
 from zlib import crc32
 
 import numpy as np
@@ -46,6 +46,7 @@ class Freedom(Enum):
 
 ALL: Final = frozenset(Freedom)
 SEEDS: Final = 16
+_ROUNDS_TO_NEAREST: Final = {"strict": False, "exact": True}
 _REGROUPINGS: Final = {
     Regrouping.FUSE: Freedom.FUSION,
     Regrouping.DISTRIBUTE: Freedom.DISTRIBUTION,
@@ -261,20 +262,21 @@ class Worst:
         return cast("Bools", np.where(free, self.choice.truth(ieee, draw), ieee) if free.any() else ieee)
 
 
-def worst_models(mode: Literal["strict", "exact"], *, strays: bool = False) -> tuple[Worst, ...]:
+def worst_models(mode: str, *, strays: bool = False) -> tuple[Worst, ...]:
     """Return the models under which kernels of a numerics mode must give the bits that they give under `ieee`.
 
     All up, all down, toward and away from the deciding boundary, quotients toward it and what tests them away; and 16 random ones, of which
     half draw for each lane, half for each operation of a text. The same in every run. With `strays`, a load out of bounds gives any word
     and a store lands anywhere in the buffer; else both trap, which finds them whatever the words are. Even so a store that lands on another
-    invocation's word traps.
+    invocation's word traps. Raises `KeyError` for a mode that promises nothing under them.
     """
+    rounds_to_nearest = _ROUNDS_TO_NEAREST[mode]
     freedoms = ALL if strays else ALL - {Freedom.OUT_OF_BOUNDS}
     up, down, toward, away = (Choice(direction) for direction in (Direction.UP, Direction.DOWN, Direction.TOWARD, Direction.AWAY))
     named = [("up", up, up), ("down", down, down), ("toward", toward, toward), ("away", away, away), ("across", away, toward)]
     drawn = [Choice(Direction.RANDOM if seed % 2 else Direction.MIXED, seed) for seed in range(1, SEEDS + 1)]
     named += [(f"{choice.direction.value} {choice.seed}", choice, choice) for choice in drawn]
-    return tuple(Worst(f"worst, {name}", choice, quotients, mode == "exact", freedoms) for name, choice, quotients in named)
+    return tuple(Worst(f"worst, {name}", choice, quotients, rounds_to_nearest, freedoms) for name, choice, quotients in named)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -15,7 +15,7 @@ from tests.numerics.samples import arguments
 
 CLAUSES = library_clauses()
 ANYWHERE = [clause for clause in CLAUSES if clause.pattern.condition is None]
-COUNT = 60_000
+COUNT = 20_000
 
 
 def failures(clause: Clause, args: tuple[Codes, ...], models: Iterable[ArithmeticModel]) -> list[str]:
