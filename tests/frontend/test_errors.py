@@ -20,10 +20,16 @@ BINDING = {"X": DTYPES["float32"], "S": DTYPES["float32"], "Y": DTYPES["uint8"]}
 
 
 def check_formula(
-    body: str, head: str = "x: X, s: S per group, z: Y per group = 0", *, attrs: str = "", absent: tuple[str, ...] = (), **dtypes: str
+    body: str,
+    head: str = "x: X, s: S per group, z: Y per group = 0",
+    *,
+    results: str = "y: Y",
+    attrs: str = "",
+    absent: tuple[str, ...] = (),
+    **dtypes: str,
 ) -> Program:
-    """Return the program of an operator whose result is `y: Y`, checked under BINDING and `dtypes`."""
-    source = parse_source(f"op Test({head}) -> y: Y\n{attrs}{{\n    {body}\n}}\n", "test.qg")
+    """Return the program of an operator, checked under BINDING and `dtypes`."""
+    source = parse_source(f"op Test({head}) -> {results}\n{attrs}{{\n    {body}\n}}\n", "test.qg")
     bound = BINDING | {name: DTYPES[dtype] for name, dtype in dtypes.items()}
     return check_op(source, source.ops[0], Binding(bound, {}, frozenset(absent)))
 
@@ -68,7 +74,18 @@ FORMULAS: Mapping[str, Case] = {
     "unknown function": refuse("QG012", "floor(x)", "y = floor(x) as Y saturating;"),
     "bits": refuse("QG013", "x & s", "y = x & s;"),
     "comparison": refuse("QG013", "x < s", "y = x < s;"),
-    "conditional": refuse("QG013", "if true then z else z", "y = if true then z else z;"),
+    "not a condition": refuse("QG027", "true", "y = if true then z else z;"),
+    "a comparison of order": refuse("QG027", "x < s", "y = if x < s then z else z;"),
+    "two dtypes compared": refuse("QG011", "x == z", "y = if x == z then z else z;"),
+    "is an integer NaN": refuse("QG011", "is_nan(z)", "y = if is_nan(z) then z else z;"),
+    "branches of two types": refuse("QG011", "if x == s then z else x", "y = if x == s then z else x;"),
+    "greatest of two types": refuse("QG011", "max(x, z)", "y = max(x, z);"),
+    "greatest of integers": refuse("QG011", "max(z, z)", "y = max(z, z);"),
+    "reduction of an integer": refuse("QG011", "reduce max over group (z)", "y = reduce max over group (z);"),
+    "unknown reduction": refuse("QG012", "reduce sum over group (x)", "y = (reduce sum over group (x)) as Y;"),
+    "a group's result that is an element's": refuse(
+        "QG028", "t = x;", "y = z; t = x;", "x: X, z: Y", results="y: Y, t: X per group"
+    ),
     "decimal": refuse("QG013", "0.5", "y = round_even(x * 0.5) as Y saturating;"),
     "return": refuse("QG013", "return x;", "return x;"),
     "require": refuse("QG013", "require x;", "require x;"),

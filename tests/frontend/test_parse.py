@@ -46,6 +46,7 @@ EXPRESSIONS: dict[str, tuple[str, ast.Expr]] = {
     "float_number": ("0.5", ast.FloatNumber(0.5)),
     "truth": ("true", ast.Truth(value=True)),
     "name": ("c", C),
+    "reduce": ("reduce max over group (a)", ast.Reduce("max", A)),
     "call": ("f(a, b,)", ast.Call("f", (A, B))),
 }
 """By the alternative of the grammar: an expression and its node."""
@@ -78,8 +79,8 @@ DECLARATIONS: dict[str, tuple[str, ast.OpDecl | ast.FnDecl | ast.StructDecl]] = 
         dataclasses.replace(OP_NODE, results=(*OP_NODE.results, ast.OperandDecl("z", "Y", per_group=False, default=None))),
     ),
     "result": (
-        "op O(x: X) -> y: Y per group { y = x; }",
-        dataclasses.replace(OP_NODE, results=(ast.OperandDecl("y", "Y", per_group=True, default=None),)),
+        "op O(x: X) -> y: Y per group = 1 { y = x; }",
+        dataclasses.replace(OP_NODE, results=(ast.OperandDecl("y", "Y", per_group=True, default=1),)),
     ),
     "attribute": (
         "op O(x: X) -> y: Y attr p: dtype = X attr q: bool = true { y = x; }",

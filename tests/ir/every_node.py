@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from qgen.dtypes import DTYPES
 from qgen.ir.nodes import (
+    Accumulate,
     Assign,
+    AtomicMax,
     Binary,
     Bitcast,
     Builtin,
@@ -22,6 +24,7 @@ from qgen.ir.nodes import (
     Name,
     Op,
     Read,
+    Reduce,
     Require,
     Return,
     Select,
@@ -38,7 +41,12 @@ from qgen.ir.types import Int, Scalar, Struct
 BOOL, U32, I32, F32 = Scalar.BOOL, Scalar.U32, Scalar.I32, Scalar.F32
 FLOAT32, UINT8 = DTYPES["float32"], DTYPES["uint8"]
 PAIR = Struct("Pair", (("code", U32), ("value", F32)))
-OPERANDS = (Operand("x", FLOAT32), Operand("s", FLOAT32, per_group=True), Operand("y", UINT8, is_output=True))
+OPERANDS = (
+    Operand("x", FLOAT32),
+    Operand("s", FLOAT32, per_group=True),
+    Operand("top", FLOAT32, is_output=True, per_group=True, reduction=Op.MAX),
+    Operand("y", UINT8, is_output=True),
+)
 
 
 def u(value: int) -> Literal:
@@ -62,7 +70,17 @@ CHECKED = Program(
     "Scale",
     Stage.CHECKED,
     OPERANDS,
-    (Kernel("main", (Let("q", QUOTIENT), Write("y", Typed(Op.SATURATE, (SHIFTED,), UINT8)))),),
+    (
+        Kernel("reduce", (Accumulate("top", X),)),
+        Kernel(
+            "main",
+            (
+                Let("q", QUOTIENT),
+                Let("r", Select(Typed(Op.IS_NAN, (X,), BOOL), Reduce(Op.MAX, X, FLOAT32), X, FLOAT32)),
+                Write("y", Typed(Op.SATURATE, (SHIFTED,), UINT8)),
+            ),
+        ),
+    ),
 )
 
 PARTIAL = Function(
@@ -115,7 +133,7 @@ LEGAL = Program(
                 ),
                 If(
                     Binary("&&", Binary("==", name("word"), u(0), BOOL), Literal(value=True, type=BOOL), BOOL),
-                    (Store("y", name("unit"), u(1024)),),
+                    (AtomicMax("top", u(0), name("word")), Store("y", name("unit"), u(1024))),
                     (Store("y", name("unit"), name("word")),),
                 ),
             ),

@@ -136,10 +136,10 @@ def test_the_value_of_a_random_expression_stays() -> None:
     names = [(each, type_) for type_, group in NAMES.items() for each in group]
     args = {(each, type_): np.roll(columns[type_], number) for number, (each, type_) in enumerate(names)}
     changed = 0
-    for number in range(3000):
+    for number in range(1500):
         expr = with_constants(rng, random_expr(rng, rng.choice((U32, I32)), 1 + number % 3))
         folded = map_expr(expr, fold_node)
         if all(map(total, walk_expr(expr))) and all(map(total, walk_expr(folded))):
             assert np.array_equal(value_of(expr, args), value_of(folded, args), equal_nan=True)
             changed += folded is not expr
-    assert changed > 200
+    assert changed > 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from qgen.arrays import from_codes, to_codes
 from qgen.dtypes import DType
 from qgen.evaluate import IEEE, ArithmeticModel, evaluate_function
-from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, instance_name, struct_of
+from qgen.frontend import ast
+from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, split_instance, struct_of
 from qgen.frontend.parse import parse_source
 from qgen.ir.nodes import If, Require, Stmt
 from qgen.ir.program import Function
+from qgen.ir.rewrite import called_functions
 from qgen.ir.types import Int, Scalar, Value
 from qgen.numerics import library
 from qgen.oracle.formats import decode, encode
@@ -34,12 +36,12 @@ class Clause:
     name: str
     pattern: Pattern
     function: Function
-    callees: Mapping[str, Function]
+    functions: Mapping[str, Function]
 
     @property
     def is_partial(self) -> bool:
         """Whether the function has a `require`, and so is right only where it holds."""
-        return _requires((self.function, *self.callees.values()))
+        return _requires(self.functions.values())
 
     def __str__(self) -> str:
         """Return the function's name, as the emitted text has it."""
@@ -47,7 +49,7 @@ class Clause:
 
     def actual(self, args: tuple[Codes, ...], model: ArithmeticModel = IEEE) -> tuple[Codes, NDArray[np.bool_]]:
         """Return what the function computes, and on which lanes every `require` held; without one, it has to be all."""
-        result = evaluate_function(self.function, self.callees, args, model)
+        result = evaluate_function(self.function, self.functions, args, model)
         assert isinstance(result.value, np.ndarray)
         assert self.is_partial or result.held.all()
         return result.value, result.held
@@ -58,17 +60,16 @@ class Clause:
         `round_even` is clamped to its interval, to which the front end holds every formula (QG017, QG018).
         """
         values = {name: _values(of, arg) for (name, of), arg in zip(self.pattern.params, args, strict=True)}
+        type_ = self.pattern.expr.type
         with np.errstate(all="ignore"):
             result: NDArray[Any] = evaluate_expr(self.pattern.expr, values)
-            match self.pattern.expr.type:
-                case DType() as dtype:
-                    return to_codes(encode(result, dtype), dtype)
-                case Int(lo, hi):
-                    return np.clip(result, lo, hi).astype(np.int32)
-                case Scalar.BOOL:
-                    return result
-                case other:
-                    raise TypeError(other)
+        if isinstance(type_, DType):
+            return to_codes(encode(result, type_), type_)
+        if isinstance(type_, Int):
+            clamped: Codes = np.clip(result, type_.lo, type_.hi).astype(np.int32)
+            return clamped
+        assert type_ is Scalar.BOOL
+        return result
 
 
 def _values(of: Value, arg: Codes) -> NDArray[np.float64]:
@@ -96,7 +97,10 @@ def mismatches(
     held = held if deciding is None else clause.actual(args, deciding)[1]
     assert found.shape == wanted.shape
     lanes = np.flatnonzero(held & (found.astype(np.int64) != wanted.astype(np.int64)))[:5]
-    return [f"{clause}({', '.join(hex(arg[lane]) for arg in args)}) = {hex(found[lane])}, wanted {hex(wanted[lane])}" for lane in lanes]
+    return [
+        f"{clause}({', '.join(hex(arg[lane]) for arg in args)}) = {hex(int(found[lane]))}, wanted {hex(int(wanted[lane]))}"
+        for lane in lanes
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -122,18 +126,24 @@ def library_texts() -> dict[str, str]:
 _parsed = lru_cache(maxsize=16)(parse_source)
 
 
-def clauses_of(texts: Mapping[str, str]) -> Iterator[Clause]:
-    """Yield the clauses of other texts, checked here from the front end up; the compiler's library stays as it is."""
+def clause_of(texts: Mapping[str, str], instance: str) -> Clause:
+    """Return the first clause of a function of other texts, checked here from the front end up; the compiler's library stays as it is."""
     sources = [_parsed(text, name) for name, text in texts.items()]
     fns = {fn.name: (source, fn) for source in sources for fn in source.fns}
-    structs = {struct.name: struct_of(struct) for source in sources for struct in source.structs}
-    known = Declarations({name: fn for name, (_, fn) in fns.items()}, structs)
+    declared = {name: fn for name, (_, fn) in fns.items()}
+    known = Declarations(declared, {struct.name: struct_of(struct) for source in sources for struct in source.structs})
     functions: dict[str, Function] = {}
-    for source, fn in fns.values():
-        for format_ in library.formats(fn):
-            checked = check_fn(source, fn, known, format_)
-            functions[checked.name] = checked
-    for name, (source, fn) in fns.items():
-        for format_ in library.formats(fn) if fn.clauses else ():
-            for clause in fn.clauses:
-                yield Clause(name, check_clause(source, fn, clause, format_), functions[instance_name(name, format_)], functions)
+
+    def visit(called: str) -> tuple[ast.SourceFile, ast.FnDecl, DType | None]:
+        found = split_instance(called, declared)
+        assert found is not None
+        name, format_ = found
+        source, fn = fns[name]
+        functions[called] = check_fn(source, fn, known, format_)
+        for callee in called_functions(functions[called].body):
+            if callee not in functions:
+                visit(callee)
+        return source, fn, format_
+
+    source, fn, format_ = visit(instance)
+    return Clause(fn.name, check_clause(source, fn, fn.clauses[0], format_), functions[instance], functions)

@@ -28,7 +28,7 @@ def arguments(clause: Clause, seed: int, count: int) -> tuple[Codes, ...]:
             codes = np.arange(1 << (bits + other.bits), dtype=np.uint32)
             return codes >> np.uint32(other.bits), codes & np.uint32(other.mask)
         case [DType() as dtype] if dtype == FLOAT32:
-            around = _around_halves(rng, count) if isinstance(expr.type, Int) else _around_codes(rng, expr.type, count)
+            around = _around_codes(rng, expr.type, count) if isinstance(expr.type, DType) else _around_halves(rng, count)
             return (np.concatenate([_edges(dtype), _random(rng, dtype, count // 2), around, around | np.uint32(_SIGN32)]),)
         case [DType() as dtype]:
             return (np.concatenate([_integer_edges(dtype), _random(rng, dtype, count)]),)
@@ -43,12 +43,10 @@ def arguments(clause: Clause, seed: int, count: int) -> tuple[Codes, ...]:
 
 
 def _operation(expr: Typed) -> Op:
-    """Return the arithmetic operation in a clause, below the roundings and conversions of its result."""
-    if expr.op in {Op.ADD, Op.SUB, Op.MUL, Op.DIV}:
-        return expr.op
+    """Return the operation in a clause, below the roundings and conversions of its result."""
     inner = expr.args[0]
-    assert isinstance(inner, Typed)
-    return _operation(inner)
+    is_rounding = expr.op in {Op.CONVERT, Op.SATURATE, Op.ROUND_EVEN}
+    return _operation(inner) if is_rounding and isinstance(inner, Typed) else expr.op
 
 
 def _random(rng: np.random.Generator, dtype: DType, count: int) -> Words:
@@ -95,9 +93,8 @@ def _edges(dtype: DType) -> Words:
     return np.concatenate([magnitudes, magnitudes | np.uint32(1 << (dtype.bits - 1))])
 
 
-def _around_codes(rng: np.random.Generator, target: object, count: int) -> Words:
+def _around_codes(rng: np.random.Generator, target: DType, count: int) -> Words:
     """Return float32 magnitudes at, and up to two steps beside, the codes of a format and the midpoints between neighbours."""
-    assert isinstance(target, DType)
     form = target.format
     assert form is not None
     codes = rng.integers(0, form.max_code + 2, count // 4)

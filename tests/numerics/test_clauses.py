@@ -8,7 +8,7 @@ from qgen.dtypes import DType
 from qgen.frontend.check_fn import check_clause, instance_name
 from qgen.ir.nodes import Typed
 from qgen.numerics import library
-from tests.numerics.clauses import Clause, clauses_of, library_clauses, library_texts, mismatches
+from tests.numerics.clauses import Clause, clause_of, library_clauses, library_texts, mismatches
 from tests.numerics.samples import arguments
 
 CLAUSES = library_clauses()
@@ -41,7 +41,9 @@ def test_sixteen_bit_arguments_are_exhaustive() -> None:
 
 def test_the_second_reading_of_the_texts_finds_the_same_functions() -> None:
     """What the seeded faults are inserted into is the library itself, but for the folding of constants."""
-    read = {str(clause): clause for clause in clauses_of(library_texts())}
+    texts = library_texts()
     for clause in CLAUSES:
-        assert read[str(clause)].pattern.params == clause.pattern.params
-        assert read[str(clause)].function.params == clause.function.params
+        read = clause_of(texts, str(clause))
+        assert read.pattern.params == clause.pattern.params
+        assert read.function.params == clause.function.params
+        assert read.functions.keys() == clause.functions.keys()
