@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from qgen.evaluate import ArithmeticModel
+
     Array = NDArray[Any]
 
 CPU: Final = "cpu"
@@ -102,12 +104,14 @@ class Kernel:
             make_view(self.request.granularity, x)
         return plan_dispatch(self.sidecar, shapes)
 
-    def run_words(self, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan, device: str) -> dict[str, NDArray[np.uint32]]:
-        """Return the words of the outputs, given those of the inputs, as `device` computes them."""
+    def run_words(
+        self, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan, device: str, model: ArithmeticModel | None = None
+    ) -> dict[str, NDArray[np.uint32]]:
+        """Return the words of the outputs, given those of the inputs, as `device` computes them; on the CPU under `model`."""
         if plan.is_empty:
             return self._on_empty(plan)
         if device == CPU:
-            return _evaluate(self.compiled.legal, words, plan)
+            return _evaluate(self.compiled.legal, words, plan, model)
         import numpy as np  # numpy is not needed to emit
 
         from qgen.runtime import open_device  # an adapter takes seconds to open
@@ -187,17 +191,19 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise QgenError("QG110", f"cannot write {path}: {reason}", hint="name a folder that can be written") from error
 
 
-def _evaluate(program: Program, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan) -> dict[str, NDArray[np.uint32]]:
+def _evaluate(
+    program: Program, words: Mapping[str, NDArray[np.uint32]], plan: DispatchPlan, model: ArithmeticModel | None = None
+) -> dict[str, NDArray[np.uint32]]:
     import numpy as np  # numpy is not needed to emit
 
-    from qgen.evaluate import evaluate_program  # numpy is not needed to emit
+    from qgen.evaluate import IEEE, evaluate_program  # numpy is not needed to emit
 
     outputs = [operand.name for operand in program.operands if operand.is_output]
     uniforms: dict[str, int] = {}
     for data in plan.uniforms.values():
         uniforms = dict(zip(program.uniforms, (int(value) for value in np.frombuffer(data, "<u4")), strict=True))
     sizes = {name: plan.sizes[name] // 4 for name in outputs}
-    return evaluate_program(program, words, sizes, uniforms, [step.dispatch for step in plan.passes])
+    return evaluate_program(program, words, sizes, uniforms, [step.dispatch for step in plan.passes], model or IEEE)
 
 
 def _shape(array: Array) -> tuple[int, ...]:

@@ -8,20 +8,25 @@ from qgen.check.compare import CheckResult, CounterExample, check_kernel
 from qgen.check.edges import edge_codes
 from qgen.check.inputs import make_inputs
 from qgen.check.matrix import kernel_variants, matrix_requests
+from qgen.check.resume import ResumeFile
 from qgen.check.shapes import check_shapes
-from qgen.check.sweep import Shard, Summary, parse_shard, sweep
+from qgen.check.sweep import Outcome, Shard, Summary, check_text, parse_outcome, parse_shard, sweep
 
 __all__ = [
     "CheckResult",
     "CounterExample",
+    "Outcome",
+    "ResumeFile",
     "Shard",
     "Summary",
     "check_kernel",
     "check_shapes",
+    "check_text",
     "edge_codes",
     "kernel_variants",
     "make_inputs",
     "matrix_requests",
+    "parse_outcome",
     "parse_shard",
     "sweep",
 ]

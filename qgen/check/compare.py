@@ -13,6 +13,7 @@ from qgen.arrays import pack_words, to_codes, unpack_words
 from qgen.check.inputs import make_inputs
 from qgen.check.shapes import check_shapes
 from qgen.dtypes import WORD_BITS, DType
+from qgen.evaluate import ArithmeticModel
 from qgen.kernel import CPU, Kernel
 from qgen.oracle import evaluate_reference
 from qgen.oracle.groups import expand_groups
@@ -69,15 +70,21 @@ class CheckResult:
 
 
 def check_kernel(
-    kernel: Kernel, device: str, shapes: Sequence[tuple[int, ...]] | None = None, seed: int = 0, *, rounds: int = ROUNDS
+    kernel: Kernel,
+    device: str,
+    shapes: Sequence[tuple[int, ...]] | None = None,
+    seed: int = 0,
+    *,
+    rounds: int = ROUNDS,
+    model: ArithmeticModel | None = None,
 ) -> CheckResult:
     """Run `kernel` on inputs of each of `shapes` (`check_shapes` where None) in every round, and compare every bit.
 
     The seed is one greater each time. In four rounds each shape has calm inputs once.
 
-    `device` is `cpu` or as for `open_device`. On an adapter each buffer lies between canaries. Raises `InternalError` for a kernel that the
-    stack refuses or that writes where it may not, `EvaluationError` where the evaluator traps, and what `make_inputs`, `Kernel.plan` and
-    `open_device` raise.
+    `device` is `cpu`, where the evaluator runs it under `model`, or as for `open_device`. On an adapter each buffer lies between canaries.
+    Raises `InternalError` for a kernel that the stack refuses or that writes where it may not, `EvaluationError` where the evaluator traps,
+    and what `make_inputs`, `Kernel.plan` and `open_device` raise.
     """
     elements = mismatches = 0
     first = None
@@ -86,13 +93,13 @@ def check_kernel(
         shape = shapes[number % len(shapes)]
         calm = (seed + number // len(shapes) + number) % ROUNDS == ROUNDS - 1
         inputs = make_inputs(kernel, shape, seed + number, calm=calm)
-        words = run_kernel(kernel, device, inputs)
+        words = run_kernel(kernel, device, inputs, model)
         for name, want in find_reference(kernel, inputs).items():
             dtype = kernel.compiled.checked.operand(name).dtype
             wrong = find_mismatches(words[name], want, dtype)
             elements, mismatches = elements + want.size, mismatches + len(wrong)
             if first is None and len(wrong):
-                first = _describe(
+                first = describe_mismatch(
                     kernel, inputs, (shape, seed + number, calm), int(wrong[0]), (words[name], pack_words(want, dtype), dtype)
                 )
     return CheckResult(kernel.name, device, elements, mismatches, first)
@@ -103,13 +110,13 @@ def find_reference(kernel: Kernel, inputs: Mapping[str, Array]) -> dict[str, Arr
     return evaluate_reference(kernel.compiled.checked, kernel.request.granularity, inputs)
 
 
-def run_kernel(kernel: Kernel, device: str, inputs: Mapping[str, Array]) -> dict[str, Words]:
-    """Return the words of each output; on an adapter, canaries around every buffer are checked."""
+def run_kernel(kernel: Kernel, device: str, inputs: Mapping[str, Array], model: ArithmeticModel | None = None) -> dict[str, Words]:
+    """Return the words of each output; on an adapter, canaries around every buffer are checked, on the CPU `model` is evaluated."""
     operands = [operand for operand in kernel.compiled.checked.bound if not operand.is_output]
     words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands}
     plan = kernel.plan({name: tuple(array.shape) for name, array in inputs.items()})
     if device == CPU:
-        return kernel.run_words(words, plan, CPU)
+        return kernel.run_words(words, plan, CPU, model)
     found = open_device(device).run(
         kernel.wgsl, kernel.sidecar, plan, {name: array.tobytes() for name, array in words.items()}, canaries=True
     )
@@ -132,9 +139,10 @@ def _padding(words: Words, count: int, dtype: DType) -> int:
     return int(words[-1]) >> used if used else 0
 
 
-def _describe(
+def describe_mismatch(
     kernel: Kernel, inputs: Mapping[str, Array], run: tuple[tuple[int, ...], int, bool], at: int, output: tuple[Words, Words, DType]
 ) -> CounterExample:
+    """Return the counter-example at element `at`; `run` is shape, seed and whether the inputs were calm, `output` what is and should be."""
     shape = run[0]
     got, want, dtype = output
     count = int(np.prod(shape))

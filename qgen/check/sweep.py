@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from qgen.check.compare import CheckResult, CounterExample, check_kernel
 from qgen.check.matrix import kernel_variants, matrix_requests
+from qgen.check.resume import ResumeFile
 from qgen.errors import InternalError, QgenError
 from qgen.evaluate import EvaluationError
 from qgen.kernel import Kernel, compile_request
@@ -85,15 +85,16 @@ def sweep(device: str, shard: Shard | None = None, resume: Path | None = None, p
     """
     shard = Shard() if shard is None else shard
     numbered = list(enumerate(matrix_requests()))[shard.index - 1 :: shard.count]
-    log = None if resume is None else _Log(resume)
+    log = None if resume is None else ResumeFile(resume, parse_outcome)
+    done_before = {} if log is None else {(outcome.kernel, outcome.device): outcome for outcome in log.entries}
     outcomes: list[Outcome] = []
     resumed = 0
     for done, (number, request) in enumerate(numbered):
         for step, variant in enumerate(kernel_variants(request, number)):
             kernel = compile_request(variant)
-            known = None if log is None else log.outcomes.get((kernel.name, device))
+            known = done_before.get((kernel.name, device))
             resumed += known is not None
-            outcome = known or _check(kernel, device, _SEEDS * number + _STEP * step)
+            outcome = known or check_text(kernel, device, _SEEDS * number + _STEP * step)
             outcomes.append(outcome)
             if log is not None and known is None:
                 log.add(outcome)
@@ -103,55 +104,19 @@ def sweep(device: str, shard: Shard | None = None, resume: Path | None = None, p
     return Summary(device, len(numbered), len(outcomes), resumed, elements, tuple(outcome for outcome in outcomes if not outcome.ok))
 
 
-def _check(kernel: Kernel, device: str, seed: int) -> Outcome:
+def check_text(kernel: Kernel, device: str, seed: int) -> Outcome:
+    """Return the outcome of `check_kernel`, a trap as one of them."""
     try:
         return Outcome(kernel.name, device, check_kernel(kernel, device, seed=seed), None)
     except (InternalError, EvaluationError) as error:
         return Outcome(kernel.name, device, None, str(error))
 
 
-class _Log:
-    """The file of what is done: a line is one `Outcome`."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.outcomes: dict[tuple[str, str], Outcome] = {}
-        text = self._read()
-        # A run that was killed leaves a part of a line at the end, of a text that is not done.
-        whole, _, part = text.rpartition("\n")
-        if part:
-            self._write(f"{whole}\n" if whole else "", "w")
-        for number, line in enumerate(whole.splitlines(), 1):
-            outcome = self._parse(line, number)
-            self.outcomes[outcome.kernel, outcome.device] = outcome
-
-    def add(self, outcome: Outcome) -> None:
-        self._write(json.dumps(asdict(outcome)) + "\n", "a")
-
-    def _read(self) -> str:
-        try:
-            return self._path.read_text(encoding="utf-8") if self._path.exists() else ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise QgenError("QG851", f"cannot read {self._path}: {error}", hint="name a file that a sweep wrote, or a new one") from error
-
-    def _write(self, text: str, mode: str) -> None:
-        try:
-            with self._path.open(mode, encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        except OSError as error:
-            raise QgenError("QG852", f"cannot write {self._path}: {error.strerror}", hint="name a file that can be written") from error
-
-    def _parse(self, line: str, number: int) -> Outcome:
-        try:
-            fields: dict[str, Any] = json.loads(line)
-            result = fields["result"]
-            if result is not None:
-                first = result["first"]
-                example = None if first is None else CounterExample(**first | {"shape": tuple(first["shape"])})
-                result = CheckResult(**result | {"first": example})
-            return Outcome(**fields | {"result": result})
-        except (ValueError, TypeError, KeyError) as error:
-            message = f"line {number} of {self._path} is not the outcome of a check"
-            raise QgenError(
-                "QG851", message, hint="name a file that a sweep wrote, or a new one", place=f"{self._path}:{number}"
-            ) from error
+def parse_outcome(fields: dict[str, Any]) -> Outcome:
+    """Return the outcome that a line of the file of what is done holds."""
+    result = fields["result"]
+    if result is not None:
+        first = result["first"]
+        example = None if first is None else CounterExample(**first | {"shape": tuple(first["shape"])})
+        result = CheckResult(**result | {"first": example})
+    return Outcome(**fields | {"result": result})
