@@ -15,7 +15,19 @@ from qgen.errors import InternalError
 from qgen.glue.formula import SHAPE_OPERATIONS, Tree, names_in, rebuild, simplify, substitute, tensors_in, tree, walk
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
 
-LONG_NAMES: Final = {"N": "count", "S": "groups", "U": "invocations", "G": "workgroups", "GX": "workgroups_x"}
+LONG_NAMES: Final = {
+    "N": "count",
+    "S": "groups",
+    "U": "invocations",
+    "G": "workgroups",
+    "GX": "workgroups_x",
+    "SU": "group_invocations",
+    "SG": "group_workgroups",
+    "SGX": "group_workgroups_x",
+    "RU": "reduce_invocations",
+    "RG": "reduce_workgroups",
+    "RGX": "reduce_workgroups_x",
+}
 """What the short names of qgen's own sidecars mean."""
 
 
@@ -111,6 +123,8 @@ class Host:
     measure: tuple[Let, ...]
     dispatch: tuple[Let | Check, ...]
     ways: tuple[Way, ...]
+    on_empty: tuple[tuple[str, int], ...]
+    """The words of outputs that have elements where another has none, and nothing is dispatched."""
 
 
 def read_host(sidecar: Mapping[str, Any]) -> Host:
@@ -165,6 +179,7 @@ class _Reader:
             read_shapes=self._place(shape_checks, extents, ()),
             measure=tuple(Let(name, self._lets[name]) for name in self._needed(measured, extents)),
             dispatch=self._place(run_checks, self._needed(run, extents), extents),
+            on_empty=self._on_empty(),
             ways=tuple(self._way(along, step, when, cuts, extents) for along, step, when, cuts in ways),
         )
 
@@ -208,6 +223,13 @@ class _Reader:
             )
             for buffer in self._sidecar["buffers"]
             if buffer["role"] not in {"uniform", "ignored"}
+        )
+
+    def _on_empty(self) -> tuple[tuple[str, int], ...]:
+        elements = {buffer["name"]: buffer["element"] for buffer in self._sidecar["buffers"] if buffer["role"] == "output"}
+        return tuple(
+            (name, sum(code << bit for bit in range(0, 32 * elements[name]["period"][1], elements[name]["bits"])) & 0xFFFFFFFF)
+            for name, code in self._sidecar["on_empty"].items()
         )
 
     def _uniforms(self) -> tuple[Uniform, ...]:

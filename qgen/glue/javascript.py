@@ -24,7 +24,7 @@ _ARRAYS: Final = {
 _LINES: Final = Lines(
     JAVASCRIPT,
     let=lambda name, value: f"const {name} = {value};",
-    check=lambda condition, message: f"check({condition}, 'needs {message}');",
+    check=lambda condition, message: [f"check({condition}, 'needs {message}');"],
 )
 
 
@@ -37,6 +37,7 @@ def write_javascript(host: Host, wgsl: str) -> dict[str, str]:
             "name": host.name,
             "header": [*header, *(f"// {line}".rstrip() for line in _usage(host))],
             "tensors": [_tensor(tensor.name, tensor.role, tensor.dtype, tensor.bits) for tensor in host.tensors],
+            "on_empty": ", ".join(f"{name}: 0x{word:08x}" for name, word in host.on_empty),
             "nowhere": ", ".join(f"{tensor.name}: 0" for tensor in host.tensors),
             "passes": [
                 {
@@ -78,6 +79,7 @@ def write_javascript(host: Host, wgsl: str) -> dict[str, str]:
         {
             "header": header,
             "shapes": host.shapes,
+            "on_empty": "; ".join(f"{name}: number" for name, _ in host.on_empty),
             "tensors": [tensor.name for tensor in host.tensors],
             "inputs": [tensor.name for tensor in host.tensors if tensor.role == "input"],
             "outputs": [f"{tensor.name}: {_ARRAYS.get(tensor.dtype, 'Uint8Array')}" for tensor in host.tensors if tensor.role == "output"],

@@ -10,11 +10,16 @@ from qgen.glue.host import Host, Way
 from qgen.glue.statements import Lines, cut_lets, describe, is_last, operations
 from qgen.glue.syntax import PYTHON
 
-_LINES: Final = Lines(
-    PYTHON,
-    let=lambda name, value: f"{name} = {value}",
-    check=lambda condition, message: f'_check({condition}, "needs {message}")',
-)
+_WIDTH: Final = 136
+"""Of a line within a function, as formatters have it."""
+
+
+def _check(condition: str, message: str) -> list[str]:
+    line = f'_check({condition}, "needs {message}")'
+    return [line] if len(line) <= _WIDTH else ["_check(", f"    {condition},", f'    "needs {message}",', ")"]
+
+
+_LINES: Final = Lines(PYTHON, let=lambda name, value: f"{name} = {value}", check=_check)
 
 
 def write_python(host: Host, wgsl: str) -> dict[str, str]:
@@ -36,6 +41,7 @@ def write_python(host: Host, wgsl: str) -> dict[str, str]:
                 for step in host.passes
             ],
             "group": host.group,
+            "on_empty": _dict((name, f"0x{word:08X}") for name, word in host.on_empty) if host.on_empty else "",
             "shapes": _tuple(list(host.shapes)),
             "read_shapes": _LINES.place(host.read_shapes),
             "extents": _dict((name, name) for name in host.extents),

@@ -16,16 +16,16 @@ class Lines:
 
     syntax: Syntax
     let: Callable[[str, str], str]
-    check: Callable[[str, str], str]
+    check: Callable[[str, str], list[str]]
 
     def place(self, statements: Iterable[Let | Check]) -> list[str]:
-        """Return one line a statement."""
-        return [self._line(statement) for statement in statements]
+        """Return the lines of all statements."""
+        return [line for statement in statements for line in self._lines(statement)]
 
-    def _line(self, statement: Let | Check) -> str:
+    def _lines(self, statement: Let | Check) -> list[str]:
         match statement:
             case Let(name, value):
-                return self.let(self.syntax.name(name), self.syntax.value(value))
+                return [self.let(self.syntax.name(name), self.syntax.value(value))]
             case Check(condition):
                 return self.check(self.syntax.condition(condition), WORDS.condition(condition))
 

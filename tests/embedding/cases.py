@@ -1,4 +1,7 @@
-"""The twelve kernels that every host runs, each on a small tensor, and on one that is larger than a limit set low on purpose."""
+"""The kernels that every host runs, twelve of one dispatch and one of several.
+
+Each runs on a small tensor; some on an empty one too, and on one that is larger than a limit set low on purpose.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 import qgen
 from qgen.arrays import pack_words
@@ -37,6 +43,7 @@ class Case:
 
 Q: Final = "QuantizeLinear"
 DQ: Final = "DequantizeLinear"
+DQL: Final = "DynamicQuantizeLinear"
 
 CASES: Final = (
     Case("dq_i4_blocked", DQ, "int4", "float16", (3, 5, 70), "float16", "zp", blocked(-1, 32), (100, 512), 32768),
@@ -51,7 +58,11 @@ CASES: Final = (
     Case("q_f8_tensor", Q, "float32", "float8e5m2", (1000,), "float32", "", None, (64, 65), 1024),
     Case("q_f4_e8m0_baked", Q, "float32", "float4e2m1", (3, 128), "float8e8m0", "", blocked(1, 32)),
     Case("q_bf16_axis0", Q, "bfloat16", "uint8", (10, 31), "bfloat16", "zp", per_axis(0), (1000, 4), 2048),
+    Case("dql", DQL, "float32", "uint8", (7, 301)),
 )
+
+EMPTY: Final = {"dq_u8_axis1": (2, 7, 0), "q_i8_tensor": (0,), "dql": (3, 0)}
+"""Tensors without elements, for some kernels with shapes in uniforms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +75,22 @@ class Work:
     outputs: Mapping[str, bytes]
     limit: int
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether x has no elements."""
+        return 0 in self.shapes["x"]
+
+
+def check_runs(work: Work, count: int) -> bool:
+    """Whether a plan has as many runs as it should: none, one or several."""
+    return count == 0 if work.is_empty else count > 1 if work.limit else count == 1
+
 
 @cache
 def kernel_of(case: Case) -> Kernel:
     """Return the kernel of a case."""
+    if case.op == DQL:
+        return qgen.compile(case.op, x=case.x, name=case.name)
     return qgen.compile(
         case.op,
         x=case.x,
@@ -75,7 +98,7 @@ def kernel_of(case: Case) -> Kernel:
         y=case.y,
         zero_point=bool(case.zero_point),
         granularity=case.granularity,
-        shape=None if case.large else case.shape,
+        shape=None if case.large or case.name in EMPTY else case.shape,
         name=case.name,
         group=case.group,
         entry_point=case.entry_point,
@@ -84,14 +107,15 @@ def kernel_of(case: Case) -> Kernel:
 
 @cache
 def works() -> tuple[Work, ...]:
-    """Return the work on every small and every large tensor."""
+    """Return the work on every small, empty and large tensor."""
     small = [_work(case, case.shape, 0) for case in CASES]
-    return (*small, *(_work(case, case.large, case.limit) for case in CASES if case.large))
+    empty = [_work(case, EMPTY[case.name], 0) for case in CASES if case.name in EMPTY]
+    return (*small, *empty, *(_work(case, case.large, case.limit) for case in CASES if case.large))
 
 
 def _work(case: Case, shape: tuple[int, ...], limit: int) -> Work:
     kernel = kernel_of(case)
-    arrays = make_inputs(kernel, shape, len(shape))
+    arrays = {"x": _normal(shape)} if case.op == DQL else make_inputs(kernel, shape, len(shape))
     results: Mapping[str, Any] = kernel.reference(arrays)
     operands = kernel.compiled.checked.bound
     return Work(
@@ -101,3 +125,7 @@ def _work(case: Case, shape: tuple[int, ...], limit: int) -> Work:
         {each.name: pack_words(results[each.name], each.dtype).tobytes() for each in operands if each.is_output},
         limit,
     )
+
+
+def _normal(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    return np.random.default_rng(5).normal(size=shape).astype(np.float32)

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from qgen.runtime.drivers import driver_environment
-from tests.embedding.cases import works
+from tests.embedding.cases import check_runs, works
 
 HERE: Final = Path(__file__).parent
 
@@ -38,9 +38,9 @@ def test_outputs_are_the_oracles(host: str, glue_folder: Path) -> None:
     for work, result in zip(works(), reply["results"], strict=True):
         assert "error" not in result, (work.case.name, result["error"])
         assert result["margins"], work.case.name
-        assert (result["runs"] > 1) == (work.limit > 0), (work.case.name, result["runs"])
+        assert check_runs(work, result["runs"]), (work.case.name, result["runs"])
         for name, want in work.outputs.items():
-            assert b64decode(result["device"][name]) == want, work.case.name
+            assert work.is_empty or b64decode(result["device"][name]) == want, work.case.name
             in_memory = b64decode(result["memory"][name])
             assert in_memory == want[: len(in_memory)]
             assert len(want) - 4 < len(in_memory) <= len(want)
