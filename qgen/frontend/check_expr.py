@@ -22,6 +22,7 @@ from qgen.ir.types import Value as ValueType
 ROUNDED: Final = Int(-(1 << 18), 1 << 18)
 INT32: Final = Int.of_bits(32)
 _ROUNDING_HINT: Final = "`round_even` is followed by + and - and `as T saturating`"
+_ARITY: Final = {"round_even": 1, "min": 2, "max": 2}
 _ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV}
 
 
@@ -87,10 +88,12 @@ def check_expr(expr: ast.Expr, scope: Scope) -> Result:
         case ast.Conditional(condition, then, otherwise, span):
             test = check_condition(condition, scope)
             return _choose(test, check_expr(then, scope), check_expr(otherwise, scope), span, scope)
+        case ast.Call(function, args, span) if len(args) != _ARITY.get(function, len(args)):
+            message = f"`{function}` takes {_ARITY[function]} argument{'s'[: _ARITY[function] - 1]}, not {len(args)}"
+            raise scope.fail("QG037", message, "it has `round_even(x)`, `min(x, y)` and `max(x, y)`", span)
         case ast.Call(function, _, span):
-            raise scope.fail(
-                "QG012", f"a formula has no function `{function}`", "it has `round_even(x)` and the operators + - * / as", span
-            )
+            hint = "it has `round_even(x)`, `min(x, y)`, `max(x, y)` and the operators + - * / as"
+            raise scope.fail("QG012", f"a formula has no function `{function}`", hint, span)
         case _:
             raise scope.fail("QG013", "this belongs to library functions", "a formula uses + - * /, `as`, `round_even`", expr.span)
 
@@ -160,6 +163,9 @@ def _present(value: Result, span: Span, scope: Scope) -> Value:
 
 def _check_cast(expr: ast.Cast, scope: Scope) -> Result:
     value = check_expr(expr.operand, scope)
+    if expr.target in {"int", "exact"} and expr.overflow is not None:
+        message = f"`{expr.target}` has no bounds to be {expr.overflow} at"
+        raise scope.fail("QG019", message, f"write `as {expr.target}`", expr.span)
     if expr.target == "int":
         return value if isinstance(value, Absent) else _to_int(value, expr, scope)
     target = EXACT if expr.target == "exact" else scope.dtypes.get(expr.target) or DTYPES.get(expr.target)
@@ -189,6 +195,8 @@ def _convert(value: Value, target: DType | Exact, expr: ast.Cast, scope: Scope) 
     if isinstance(target, Exact) or target.is_float:
         if value.clamp is not None:
             raise scope.fail("QG017", "a rounded quotient is used as a float", _ROUNDING_HINT, expr.span)
+        if expr.overflow == "wrapping":
+            raise scope.fail("QG019", f"a float does not wrap to {print_type(target)}", "write `saturating`, or nothing", expr.span)
         op = Op.SATURATE if expr.overflow == "saturating" else Op.CONVERT
         return Value(ir.Typed(op, (value.expr,), target, expr.span))
     if not isinstance(source, Int):

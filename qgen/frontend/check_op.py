@@ -134,8 +134,11 @@ class _Checker:
         if isinstance(value, Absent):
             self._values[name] = value
             return
-        self._body.append(ir.Let(name, value.expr))
-        self._values[name] = Value(ir.Name(name, value.type), value.clamp)
+        # Blocks become one body, in which two of them may have named a value alike.
+        taken = {stmt.name for stmt in self._body if isinstance(stmt, ir.Let)}
+        own = next(choice for choice in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if choice not in taken)
+        self._body.append(ir.Let(own, value.expr))
+        self._values[name] = Value(ir.Name(own, value.type), value.clamp)
 
     def _assign(self, stmt: ast.Assign) -> None:
         decl = next((result for result in self._op.results if result.name == stmt.name), None)

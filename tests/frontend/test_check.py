@@ -17,6 +17,7 @@ from qgen.frontend.check_op import Binding, check_op
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_program
 from qgen.ir.program import Program
+from qgen.ir.rewrite import walk_expr
 from qgen.ir.verify import verify
 from qgen.oracle import evaluate_reference
 from qgen.shapes import PerTensor
@@ -117,6 +118,14 @@ def test_a_let_names_an_absent_operand_too() -> None:
 def test_a_let_in_a_branch_is_not_seen_after_it() -> None:
     with pytest.raises(QgenError, match="`q` is not defined here"):
         check_formula("if true { let q = x / s; } y = round_even(q) as Y saturating;")
+
+
+def test_two_branches_may_name_their_values_alike() -> None:
+    program = verify(check_formula("if true { let q = x / s; } if true { let q = x * s; y = round_even(q) as Y saturating; }"), "check")
+    assert [stmt.name for stmt in program.kernels[0].body if isinstance(stmt, ir.Let)] == ["q", "q_2"]
+    write = program.kernels[0].body[-1]
+    assert isinstance(write, ir.Write)
+    assert ir.Name("q_2", DTYPES["float32"]) in walk_expr(write.value)
 
 
 def rounded_formula(shifts: tuple[int, ...], dtype: str) -> Program:

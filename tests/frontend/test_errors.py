@@ -71,6 +71,11 @@ FORMULAS: Mapping[str, Case] = {
     "minus of a float": refuse("QG011", "-x", "y = round_even(-x) as Y saturating;"),
     "result of another type": refuse("QG011", "y = x;", "y = x;"),
     "absent result": refuse("QG011", "y = z;", "y = z;", absent=("z",)),
+    "too many arguments": refuse("QG037", "round_even(x, s)", "y = round_even(x, s) as Y saturating;"),
+    "too few arguments": refuse("QG037", "max(x)", "y = round_even(max(x)) as Y saturating;"),
+    "int with bounds": refuse("QG019", "z as int saturating", "y = (z as int saturating) as Y saturating;"),
+    "exact that wraps": refuse("QG019", "x as exact wrapping", "y = round_even(x as exact wrapping) as Y saturating;"),
+    "a float that wraps": refuse("QG019", "x as float16 wrapping", "y = round_even(x as float16 wrapping) as Y saturating;"),
     "unknown function": refuse("QG012", "floor(x)", "y = floor(x) as Y saturating;"),
     "bits": refuse("QG013", "x & s", "y = x & s;"),
     "comparison": refuse("QG013", "x < s", "y = x < s;"),
@@ -138,8 +143,8 @@ FUNCTIONS: Mapping[str, Case] = {
 }  # fmt: skip
 
 CASES = {**FORMULAS, **FUNCTIONS}
-SHOWN = {case.code: title for title, case in reversed(CASES.items())}
-"""The first case of each code, which is its golden."""
+SHOWN = {case.code: title for title, case in reversed(CASES.items())} | {"QG019": "may not fit", "QG037": "arity"}
+"""The case that is the golden of its code: the first, but for two."""
 
 
 def fail(case: Case) -> QgenError:
