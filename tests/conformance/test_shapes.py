@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Final
 
-import numpy as np
 import pytest
 
 import qgen
-from qgen.arrays import pack_words
 from qgen.check import check_kernel, make_inputs
-from qgen.check.compare import find_mismatches, run_kernel
+from qgen.check.compare import run_kernel
 from qgen.kernel import Kernel
 from qgen.shapes import Granularity, blocked, per_axis, per_tensor, scale_shape
-from tests.runtime import chromium, node
-from tests.runtime.jobs import Job, make_job
+from tests.conformance.stacks import RUNTIMES
 from tests.runtime.stacks import STACKS
 
-DEVICES: Final = ("cpu", *STACKS)
-RUNNERS: Final[dict[str, Callable[[Sequence[Job]], list[dict[str, bytes]]]]] = {"chromium": chromium.run_jobs, "node": node.run_jobs}
+DEVICES: Final = ("cpu", *STACKS, *RUNTIMES)
 
 ANY_RANK: Final = (
     (), (1,), (2,), (7,), (8,), (9,), (4097,), (3, 5), (64, 40), (1, 129), (2, 3, 5), (1, 1, 1), (17, 1, 31), (2, 3, 4, 5), (3, 1, 2, 7),
@@ -95,21 +90,6 @@ def test_a_folded_dispatch_is_right(device: str) -> None:
     for kernel, shapes in [(fold(None), tuple(FOLDED)), *((fold(shape), (shape,)) for shape in FOLDED)]:
         result = check_kernel(kernel, device, shapes, rounds=2)
         assert result.ok, str(result)
-
-
-@pytest.mark.parametrize("runner", RUNNERS)
-def test_a_folded_dispatch_is_right_in_javascript(runner: str) -> None:
-    runs = [(kernel, shape) for shape in FOLDED for kernel in (fold(None), fold(shape))]
-    jobs = []
-    for kernel, shape in runs:
-        inputs = make_inputs(kernel, shape, 1)
-        words = {
-            each.name: pack_words(inputs[each.name], each.dtype).tobytes() for each in kernel.compiled.checked.bound if not each.is_output
-        }
-        jobs.append(make_job(kernel.wgsl, kernel.sidecar, kernel.plan({name: array.shape for name, array in inputs.items()}), words))
-    for (kernel, shape), outputs in zip(runs, RUNNERS[runner](jobs), strict=True):
-        want = kernel.reference(make_inputs(kernel, shape, 1))["y"]
-        assert find_mismatches(np.frombuffer(outputs["y"], np.uint32), want, kernel.request.signature.y).size == 0
 
 
 EMPTY: Final[tuple[tuple[Granularity, tuple[int, ...]], ...]] = (

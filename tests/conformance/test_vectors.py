@@ -13,6 +13,7 @@ from qgen.check.compare import find_mismatches, find_reference, run_kernel
 from qgen.check.edges import decode
 from qgen.dtypes import DTYPES
 from qgen.oracle.groups import expand_groups
+from tests.conformance.stacks import RUNTIMES
 from tests.conformance.vectors import VECTORS, Array, load_vector, print_vector
 from tests.goldens import Goldens
 from tests.oracle.implementations import run_onnx_reference
@@ -37,7 +38,7 @@ def load(name: str, golden: Goldens) -> tuple[dict[str, Array], Array]:
     return {key: array for key, array in arrays.items() if key != "y"}, arrays["y"]
 
 
-@pytest.mark.parametrize("device", ["cpu", *STACKS])
+@pytest.mark.parametrize("device", ["cpu", *STACKS, *RUNTIMES])
 def test_a_stack_computes_the_vectors(device: str, golden: Goldens) -> None:
     for name, vector in VECTORS.items():
         kernel = vector.kernel
