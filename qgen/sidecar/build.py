@@ -17,7 +17,10 @@ from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
 from qgen.target import Target
 
 NEAREST_EVEN: Final = "f32 operations + - * on normal numbers with a normal result round to nearest even"
-DOMAIN: Final = "x / scale, or x * scale, and the scale are normal f32 numbers well inside the range, or x is zero"
+DOMAIN: Final = (
+    "the scale, and x / scale or x * scale, are normal f32 numbers well inside the range, before and after a conversion to the type of the "
+    "division, and the quotient is below 2^16; or x is zero"
+)
 
 _WORD_BYTES: Final = 4
 _OFFSET_BITS: Final = 8 * 256
