@@ -57,7 +57,7 @@ def write_c(host: Host, wgsl: str) -> dict[str, str]:
                 *(f"sizes[{numbers[tensor.name]}] = {syntax.value(tensor.size)};" for tensor in host.tensors),
             ],
             "dispatch": [*lines.place(host.dispatch), *_uniform_lines(host, syntax), *_dispatch_lines(host, syntax)],
-            "ways": [*lines.place(cut_lets(host)), *(line for way in host.ways for line in _way(host, way, syntax, prefix, numbers))]
+            "ways": [*lines.place(cut_lets(host)), *(line for way in host.ways for line in _way(host, way, syntax, numbers))]
             if host.ways
             else [],
             "is_empty": " || ".join(f"plan->sizes[{numbers[tensor.name]}] == 0" for tensor in host.tensors if tensor.role == "output"),
@@ -123,29 +123,31 @@ def _uniform_lines(host: Host, syntax: Syntax) -> list[str]:
         values: list[Tree] = [value for _, _, value in uniform.fields if not isinstance(value, int)]
         together = " | ".join(dict.fromkeys(f"({text})" if " " in (text := syntax.value(value)) else text for value in values))
         lines.append(f'if (({together}) >> 32 != 0) return "a uniform is no u32";')
-        lines += [f"run->{uniform.name}.{name} = (uint32_t){_cast(value, syntax)};" for name, _, value in uniform.fields]
+        lines += [f"run->{uniform.name}.{name} = {_cast(value, syntax)};" for name, _, value in uniform.fields]
     return lines
 
 
 def _dispatch_lines(host: Host, syntax: Syntax) -> list[str]:
     return [
-        f"run->dispatches[{number}][{axis}] = (uint32_t){_cast(count, syntax)};"
+        f"run->dispatches[{number}][{axis}] = {_cast(count, syntax)};"
         for number, step in enumerate(host.passes)
         for axis, count in enumerate(step.dispatch)
     ]
 
 
 def _cast(value: Tree, syntax: Syntax) -> str:
+    if isinstance(value, int):
+        return str(value)
     text = syntax.value(value)
-    return f"({text})" if isinstance(value, tuple) and not text.endswith(")") else text
+    return f"(uint32_t)({text})" if isinstance(value, tuple) and not text.endswith(")") else f"(uint32_t){text}"
 
 
-def _way(host: Host, way: Way, syntax: Syntax, prefix: str, numbers: dict[str, str]) -> list[str]:
+def _way(host: Host, way: Way, syntax: Syntax, numbers: dict[str, str]) -> list[str]:
     bits = {tensor.name: tensor.bits for tensor in host.tensors}
     lines = [
-        f"cut->step = {way.step};",
+        f"*step = {way.step};",
         *(
-            f"{prefix}_set_part(cut, {numbers[name]}, {syntax.value(cut.elements)}, {cut.multiple}, {C.number(cut.most)}, {bits[name]});"
+            f"qgen_set_part(&parts[{numbers[name]}], {syntax.value(cut.elements)}, {cut.multiple}, {C.number(cut.most)}, {bits[name]});"
             for cut in way.cuts
             for name in cut.tensors
         ),

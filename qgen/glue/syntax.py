@@ -212,7 +212,7 @@ RUST: Final = Syntax(
     shape=lambda tensor: f"shapes.{tensor}",
     numel=lambda shape: f"product({shape}, 0, rank({shape}))",
     rank=lambda shape: f"rank({shape})",
-    dim=lambda shape, index, text: f"{shape}[{shape}.len() - {-index}]" if isinstance(index, int) and index < 0 else f"{shape}[{text}]",
+    dim=lambda shape, _, text: f"dim({shape}, {text})",
     part=lambda shape, _start, _end, start_text, end_text: f"product({shape}, {start_text}, {end_text})",
     as_number="({0}) as i64",
 )

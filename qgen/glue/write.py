@@ -13,9 +13,15 @@ from qgen.glue.c import write_c
 from qgen.glue.host import Host, read_host
 from qgen.glue.javascript import write_javascript
 from qgen.glue.python import write_python
+from qgen.glue.rust import write_rust
 from qgen.kernel import Kernel, write_text
 
-_WRITERS: Final[dict[str, Callable[[Host, str], dict[str, str]]]] = {"js": write_javascript, "python": write_python, "c": write_c}
+_WRITERS: Final[dict[str, Callable[[Host, str], dict[str, str]]]] = {
+    "js": write_javascript,
+    "python": write_python,
+    "c": write_c,
+    "rust": write_rust,
+}
 
 LANGUAGES: Final = tuple(_WRITERS)
 """The languages there is glue for."""
