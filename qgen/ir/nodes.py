@@ -42,6 +42,11 @@ class Literal:
     value: int | float | bool
     type: Scalar | Int
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -49,6 +54,11 @@ class Name:
 
     name: str
     type: Type
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,11 @@ class Unary:
     op: str
     operand: Expr
     type: Scalar
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,11 @@ class Binary:
     rhs: Expr
     type: Scalar
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.lhs, self.rhs)
+
 
 @dataclass(frozen=True, slots=True)
 class Select:
@@ -79,6 +99,11 @@ class Select:
     otherwise: Expr
     type: Type
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.condition, self.then, self.otherwise)
+
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
@@ -88,6 +113,11 @@ class Builtin:
     args: tuple[Expr, ...]
     type: Scalar
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return self.args
+
 
 @dataclass(frozen=True, slots=True)
 class Convert:
@@ -96,6 +126,11 @@ class Convert:
     operand: Expr
     type: Scalar
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.operand,)
+
 
 @dataclass(frozen=True, slots=True)
 class Bitcast:
@@ -103,6 +138,11 @@ class Bitcast:
 
     operand: Expr
     type: Scalar
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +153,11 @@ class Call:
     args: tuple[Expr, ...]
     type: Machine
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return self.args
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -122,6 +167,11 @@ class Field:
     name: str
     type: Scalar
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.operand,)
+
 
 @dataclass(frozen=True, slots=True)
 class Construct:
@@ -129,6 +179,11 @@ class Construct:
 
     args: tuple[Expr, ...]
     type: Struct
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return self.args
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +196,11 @@ class Typed:
     """A condition (`equal`, `is_nan`) has the machine type bool."""
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return self.args
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -148,6 +208,11 @@ class Read:
 
     operand: str
     type: DType | Scalar
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +223,11 @@ class Reduce:
     value: Expr
     type: DType
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.value,)
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -167,6 +237,11 @@ class Load:
     index: Expr
     type: ClassVar[Scalar] = Scalar.U32
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return (self.index,)
+
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
@@ -175,6 +250,11 @@ class Uniform:
     name: str
     type: ClassVar[Scalar] = Scalar.U32
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
@@ -182,6 +262,11 @@ class Invocation:
 
     component: str
     type: ClassVar[Scalar] = Scalar.U32
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions below this one, in order."""
+        return ()
 
 
 Expr = (

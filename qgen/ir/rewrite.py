@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import assert_never
@@ -11,30 +12,12 @@ from qgen.ir import nodes as ir
 
 def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
     """Return the operands of an expression, in order."""
-    match expr:
-        case ir.Literal() | ir.Name() | ir.Read() | ir.Uniform() | ir.Invocation():
-            return ()
-        case ir.Unary(_, operand, _) | ir.Convert(operand, _) | ir.Bitcast(operand, _) | ir.Field(operand, _, _):
-            return (operand,)
-        case ir.Binary(_, lhs, rhs, _):
-            return (lhs, rhs)
-        case ir.Select(condition, then, otherwise, _):
-            return (condition, then, otherwise)
-        case ir.Builtin(_, args, _) | ir.Call(_, args, _) | ir.Typed(_, args, _):
-            return args
-        case ir.Construct(args, _):
-            return args
-        case ir.Load(_, index):
-            return (index,)
-        case ir.Reduce(_, value, _):
-            return (value,)
-        case _:
-            assert_never(expr)
+    return expr.operands
 
 
 def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return the expression with other operands; the same object where they are the same objects."""
-    if all(a is b for a, b in zip(children(expr), new, strict=True)):
+    if len(new) == len(expr.operands) and all(map(operator.is_, expr.operands, new)):
         return expr
     match expr:
         case ir.Literal() | ir.Name() | ir.Read() | ir.Uniform() | ir.Invocation():
@@ -57,7 +40,8 @@ def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
 
 def map_expr(expr: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     """Return the expression with `change` applied to each node, operands first."""
-    return change(with_children(expr, tuple(map_expr(child, change) for child in children(expr))))
+    below = expr.operands
+    return change(with_children(expr, tuple([map_expr(child, change) for child in below])) if below else expr)
 
 
 def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
@@ -101,7 +85,7 @@ def map_body(body: tuple[ir.Stmt, ...], change: Callable[[ir.Expr], ir.Expr]) ->
 def walk_expr(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield the expression and all below it, from the top."""
     yield expr
-    for child in children(expr):
+    for child in expr.operands:
         yield from walk_expr(child)
 
 

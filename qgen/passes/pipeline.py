@@ -51,9 +51,12 @@ def lower_program(
 
     Raises `QgenError` QG301 to QG303 where the library, an index or the target cannot do it, `InternalError` where a pass is wrong.
     """
+    verified: Program | None = None
 
     def ran(name: str, result: Program) -> Program:
-        verify(result, name)
+        nonlocal verified
+        if result is not verified:
+            verified = verify(result, name)
         if observe is not None:
             observe(name, result)
         return result

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, assert_never
 
 from qgen.errors import QgenError
 from qgen.ir import nodes as ir
-from qgen.ir.program import Function, Kernel, Program
+from qgen.ir.program import ById, Function, Kernel, Program
 from qgen.ir.rewrite import map_body, map_expr
 from qgen.ir.types import Struct
 
@@ -47,12 +48,13 @@ def rename_reserved(program: Program) -> Program:
     Entry points keep the names that were asked for. Raises `QgenError` QG105 where one is also the name of something in the text.
     """
     operands = {operand.name: _safe(operand.name) for operand in program.operands}
+    if all(name == new for name, new in operands.items()) and not _has_reserved_inside(program):
+        _hold_entry_points(program)
+        return program
     functions = tuple(_rename_function(function) for function in program.functions)
     kernels = tuple(_rename_kernel(kernel, operands) for kernel in program.kernels)
-    unchanged = all(a is b for a, b in zip(functions, program.functions, strict=True)) and kernels == program.kernels
-    if not (unchanged and all(name == new for name, new in operands.items())):
-        named = tuple(replace(operand, name=operands[operand.name]) for operand in program.operands)
-        program = replace(program, operands=named, functions=functions, kernels=kernels)
+    named = tuple(replace(operand, name=operands[operand.name]) for operand in program.operands)
+    program = replace(program, operands=named, functions=functions, kernels=kernels)
     _hold_entry_points(program)
     return program
 
@@ -80,6 +82,17 @@ def _rename_function(function: Function) -> Function:
         return function
     params = tuple(replace(param, name=_safe(param.name)) for param in function.params)
     return replace(function, name=_safe(function.name), params=params, body=_rename_body(function.body, {}))
+
+
+def _has_reserved_inside(program: Program) -> bool:
+    in_functions = any(_has_reserved_kept(ById(function)) for function in program.functions)
+    return in_functions or any(_declares_reserved(kernel.body) for kernel in program.kernels)
+
+
+@lru_cache(maxsize=1024)
+def _has_reserved_kept(function: ById[Function]) -> bool:
+    """Whether a function has a reserved identifier; kept for those of the library, which all programs share."""
+    return _has_reserved(function.value)
 
 
 def _has_reserved(found: Function) -> bool:
