@@ -8,6 +8,7 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from qgen.arrays import from_codes
 from qgen.errors import InternalError, QgenError
 from qgen.ir.nodes import (
     Accumulate,
@@ -48,7 +49,7 @@ from qgen.oracle.exact import Values
 from qgen.oracle.formats import decode, encode
 from qgen.oracle.groups import expand_groups, gather_groups, reduce_groups
 from qgen.oracle.operations import apply_operation
-from qgen.shapes import Granularity, PerTensor
+from qgen.shapes import Granularity, PerTensor, scale_shape
 
 Array = NDArray[Any]
 
@@ -63,16 +64,27 @@ def evaluate_reference(program: Program, granularity: Granularity, inputs: Mappi
     if program.stage is not Stage.CHECKED:
         raise InternalError(f"the oracle evaluates CHECKED programs, and `{program.name}` is {program.stage.value}")
     shape, values = _read_inputs(program, granularity, inputs)
+    reductions = {operand.name: operand.reduction for operand in program.operands if operand.reduction is not None}
     results: dict[str, Array] = {}
     # Division by zero, overflow and NaN have results; they are no cause for numpy's warnings.
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
-            written = _Evaluation(shape, granularity, values).run(kernel.body)
-            for name, value in written.items():
-                operand = program.operand(name)
-                whole = gather_groups(value, shape, granularity) if operand.per_group else np.broadcast_to(value, shape)
-                results[name] = encode(whole, operand.dtype)
+            written = _Evaluation(shape, granularity, values).run(kernel.body, reductions)
+            results |= {
+                name: _result(program.operand(name), value, shape, granularity) for name, value in written.items() if name not in reductions
+            }
+            values |= written  # a later kernel reads it
     return results
+
+
+def _result(operand: Operand, value: Values, shape: tuple[int, ...], granularity: Granularity) -> Array:
+    """Return a result as an array, an element for each of x or for each group; where x is empty, groups have what the formula declares."""
+    if not operand.per_group:
+        return encode(np.broadcast_to(value, shape), operand.dtype)
+    if operand.on_empty is not None and 0 in shape:
+        groups = scale_shape(granularity, shape)
+        return from_codes(np.full(groups, operand.on_empty), operand.dtype, groups)
+    return encode(gather_groups(value, shape, granularity), operand.dtype)
 
 
 def _read_inputs(program: Program, granularity: Granularity, inputs: Mapping[str, Array]) -> tuple[tuple[int, ...], dict[str, Values]]:
@@ -116,8 +128,8 @@ class _Evaluation:
         self._operands = operands
         self.names: dict[str, Values] = {}
 
-    def run(self, body: tuple[Stmt, ...]) -> dict[str, Values]:
-        """Return what `body` writes, by operand."""
+    def run(self, body: tuple[Stmt, ...], reductions: Mapping[str, Op]) -> dict[str, Values]:
+        """Return what `body` writes, by operand; `reductions` are those of the scratch operands."""
         written: dict[str, Values] = {}
         for statement in body:
             match statement:
@@ -125,7 +137,9 @@ class _Evaluation:
                     self.names[name] = self.evaluate(value)
                 case Write(operand, value):
                     written[operand] = self.evaluate(value)
-                case Return() | If() | Require() | Accumulate() | Store() | AtomicMax() | Var() | Assign() | For():
+                case Accumulate(operand, value):
+                    written[operand] = self._reduce(value, reductions[operand])
+                case Return() | If() | Require() | Store() | AtomicMax() | Var() | Assign() | For():
                     raise InternalError(f"no statement of CHECKED: {statement}")
                 case _:
                     assert_never(statement)
@@ -147,11 +161,14 @@ class _Evaluation:
             case Select(condition, then, otherwise):
                 return np.where(self.decide(condition), self.evaluate(then), self.evaluate(otherwise))
             case Reduce(op, value):
-                return reduce_groups(np.broadcast_to(self.evaluate(value), self._shape), op, self._granularity)
+                return self._reduce(value, op)
             case Builtin() | Convert() | Bitcast() | Call() | Field() | Construct() | Load() | Uniform() | Invocation():
                 raise InternalError(f"no expression of CHECKED: {expr}")
             case _:
                 assert_never(expr)
+
+    def _reduce(self, value: Expr, op: Op) -> Values:
+        return reduce_groups(np.broadcast_to(self.evaluate(value), self._shape), op, self._granularity)
 
     def decide(self, expr: Expr) -> NDArray[np.bool_]:
         """Return on which elements a condition holds."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from qgen.dtypes import DTYPES, DType
-from qgen.errors import InternalError
+from qgen.dtypes import DTYPES, DType, Exact
 from qgen.ir.nodes import Expr, Let, Name, Op, Read, Stmt, Typed, Write
 from qgen.ir.program import Kernel, Operand, Program, Stage
 from qgen.ir.types import Int
@@ -15,10 +14,12 @@ ROUNDED = Int(-(1 << 18), 1 << 18)
 
 
 def build_program(signature: Signature) -> Program:
-    """Return the CHECKED program of a signature whose division type is a dtype."""
+    """Return the CHECKED program of a signature; a zero point of float8 is never read (SEMANTICS 2.1, rows 11 and 13)."""
     prefix, build = ("y", _quantize) if signature.is_quantize else ("x", _dequantize)
     quantized = signature.y if signature.is_quantize else signature.x
-    zero_point = (Operand(f"{prefix}_zero_point", quantized, per_group=True),) if signature.zero_point else ()
+    zero_point = (
+        (Operand(f"{prefix}_zero_point", quantized, per_group=True, is_ignored=quantized.is_float8),) if signature.zero_point else ()
+    )
     operands = (
         Operand("x", signature.x),
         Operand(f"{prefix}_scale", signature.scale, per_group=True),
@@ -30,8 +31,7 @@ def build_program(signature: Signature) -> Program:
 
 def _quantize(signature: Signature) -> tuple[Stmt, ...]:
     division = signature.division
-    if not isinstance(division, DType):
-        raise InternalError("the exact quotient has no node yet")
+    assert division is not None
     x, scale, y = Read("x", signature.x), Read("y_scale", signature.scale), signature.y
     quotient = Typed(Op.DIV, (_convert(x, division), _convert(scale, division)), division)
     q = Name("q", division)
@@ -44,7 +44,7 @@ def _quantize(signature: Signature) -> tuple[Stmt, ...]:
             result = Typed(Op.ADD, (result, shift), Int(ROUNDED.lo + y.min, ROUNDED.hi + y.max))
         result = Typed(Op.SATURATE, (result,), y)
     elif y.is_float8:
-        result = Typed(Op.SATURATE if signature.saturate else Op.CONVERT, (q,), y)
+        result = Typed(Op.SATURATE if signature.saturate else Op.CONVERT, (_convert(q, FLOAT32),), y)
     else:
         wide = _convert(q, FLOAT32)
         result = Typed(Op.SATURATE, (Typed(Op.ADD, (wide, _convert(zero_point, FLOAT32)), FLOAT32) if zero_point else wide,), y)
@@ -72,6 +72,10 @@ def _dequantize(signature: Signature) -> tuple[Stmt, ...]:
     return (Write("y", _convert(product, signature.y)),)
 
 
-def _convert(value: Read | Name | Typed, dtype: DType) -> Expr:
-    """Return `value as dtype`, which is the value itself where it has that type."""
-    return value if value.type == dtype else Typed(Op.CONVERT, (value,), dtype)
+def _convert(value: Read | Name | Typed, to: DType | Exact) -> Expr:
+    """Return `value as to`, which is the value itself where it has that type; an integer is a number of Z first."""
+    if value.type == to:
+        return value
+    of = value.type
+    number = Typed(Op.CONVERT, (value,), Int(of.min, of.max)) if isinstance(of, DType) and of.is_integer else value
+    return Typed(Op.CONVERT, (number,), to)

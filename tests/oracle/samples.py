@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qgen.arrays import from_codes
+from qgen.arrays import from_codes, numpy_dtype
 from qgen.dtypes import DTYPES, DType
 from tests.oracle.nodes import Array
 
@@ -46,3 +46,11 @@ def near_ties(scale: Array, seed: int, *, greatest: float = 300.0) -> Array:
     halves = np.rint(random.uniform(-greatest, greatest, scale.shape)) + 0.5
     with np.errstate(all="ignore"):
         return np.asarray(halves * scale.astype(np.float64))
+
+
+def dividends(values: Array, dtype: DType) -> Array:
+    """Return numbers as an array of x's type: floats rounded into it, integers rounded and clamped, where NaN becomes 0."""
+    with np.errstate(all="ignore"):
+        if dtype.is_float:
+            return values.astype(numpy_dtype(dtype))
+        return np.asarray(np.clip(np.nan_to_num(np.rint(values)), dtype.min, dtype.max).astype(numpy_dtype(dtype)))

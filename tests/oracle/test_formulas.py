@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from qgen.dtypes import DType
+from qgen.dtypes import DType, Exact
 from qgen.formulas import find_operator
 from qgen.frontend.check_op import Binding, check_op
 from qgen.ir.nodes import Expr, Let, Name, Stmt, Typed, Write
@@ -29,8 +29,8 @@ def test_a_formula_is_what_semantics_says(op: str) -> None:
 def _check(signature: Signature) -> Program:
     source, op = find_operator(signature.op)
     absent = frozenset[str]() if signature.zero_point else frozenset({op.operands[2].name})
-    attributes: dict[str, DType | bool] = {}
-    if isinstance(signature.division, DType):
+    attributes: dict[str, DType | Exact | bool] = {}
+    if signature.division is not None:
         attributes = {"precision": signature.division, "saturate": signature.saturate}
     return check_op(source, op, Binding({"X": signature.x, "S": signature.scale, "Y": signature.y}, attributes, absent))
 

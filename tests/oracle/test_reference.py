@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,11 +12,11 @@ import pytest
 
 from qgen.dtypes import DTYPES
 from qgen.errors import InternalError, QgenError
-from qgen.ir.nodes import Expr, Let, Literal, Name, Op, Read, Return, Stmt, Typed, Unary, Write
+from qgen.ir.nodes import Binary, Expr, Let, Literal, Name, Op, Read, Reduce, Return, Select, Stmt, Typed, Unary, Write
 from qgen.ir.program import Kernel, Operand, Program, Stage
 from qgen.ir.types import Int, Scalar
 from qgen.oracle import evaluate_reference
-from qgen.oracle.groups import expand_groups
+from qgen.oracle.groups import expand_groups, gather_groups, reduce_groups
 from qgen.shapes import Granularity, blocked, make_view, per_axis, per_tensor, scale_shape
 from tests.goldens import Goldens
 from tests.oracle.nodes import Array, make_signature, same_bits
@@ -40,6 +41,65 @@ def test_each_element_has_the_scale_that_the_view_gives_it(shape: tuple[int, ...
             number = axis if granularity.kind == "per_axis" else (outer * view.blocks + axis // view.block_size) * view.inner + inner
             want = number.reshape(shape)
         assert np.array_equal(expand_groups("x_scale", scales, shape, granularity), want)
+
+
+REDUCED = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.0**-149)
+
+
+@pytest.mark.parametrize("shape", [(7,), (1,), (2, 7), (7, 2), (2, 7, 3), (0, 3), (3, 0)], ids=str)
+def test_a_group_is_reduced_to_its_greatest_and_least(shape: tuple[int, ...]) -> None:
+    granularities: list[Granularity] = [per_tensor()]
+    for axis in range(-len(shape), len(shape)):
+        granularities += [per_axis(axis), *(blocked(axis, size) for size in (1, 2, 3, 7, 2**40))]
+    for seed, granularity in enumerate(granularities):
+        groups = scale_shape(granularity, shape)
+        values = np.random.default_rng(seed).choice(REDUCED, shape, p=[0.03, *[0.97 / 7] * 7])
+        group_of = expand_groups("x_scale", np.arange(float(np.prod(groups))).reshape(groups), shape, granularity)
+        for op, pick in ((Op.MAX, max), (Op.MIN, min)):
+            reduced = reduce_groups(values, op, granularity)
+            if 0 in shape:
+                assert reduced.tolist() == (-math.inf if op is Op.MAX else math.inf)
+                continue
+            gathered = gather_groups(reduced, shape, granularity)
+            assert gathered.shape == groups
+            for number, got in enumerate(gathered.reshape(-1).tolist()):
+                members = values[group_of == number].tolist()
+                wanted = math.nan if any(map(math.isnan, members)) else pick(members, key=lambda value: (value, math.copysign(1.0, value)))
+                assert repr(got) == repr(wanted)
+
+
+def test_groups_of_an_empty_x_have_what_the_formula_declares() -> None:
+    declared = Operand("least", UINT8, is_output=True, per_group=True, on_empty=7)
+    operands = (Operand("x", FLOAT32), Operand("s", FLOAT32, per_group=True), declared)
+    body = (
+        Write(
+            "least", Typed(Op.SATURATE, (Typed(Op.ADD, (Reduce(Op.MIN, Read("x", FLOAT32), FLOAT32), Read("s", FLOAT32)), FLOAT32),), UINT8)
+        ),
+    )
+    program = Program("test", Stage.CHECKED, operands, (Kernel("test", body),))
+    for granularity, shape, groups in ((per_tensor(), (0, 3), ()), (per_axis(1), (0, 3), (3,)), (blocked(1, 2), (2, 0), (2, 0))):
+        inputs: dict[str, Array] = {"x": np.zeros(shape, np.float32), "s": np.ones(groups, np.float32)}
+        assert same_bits(evaluate_reference(program, granularity, inputs)["least"], np.full(groups, 7, np.uint8))
+
+
+def test_conditions_are_decided_for_each_element() -> None:
+    x = Read("x", FLOAT32)
+    zero = Typed(Op.CONVERT, (Literal(0, Int(0, 0)),), FLOAT32)
+    is_nan, is_zero = Typed(Op.IS_NAN, (x,), Scalar.BOOL), Typed(Op.EQUAL, (x, zero), Scalar.BOOL)
+    for condition, wanted in (
+        (is_nan, [1, 0, 0, 0]),
+        (is_zero, [0, 1, 1, 0]),
+        (Unary("!", is_nan, Scalar.BOOL), [0, 1, 1, 1]),
+        (Binary("||", is_nan, is_zero, Scalar.BOOL), [1, 1, 1, 0]),
+        (Binary("&&", Unary("!", is_nan, Scalar.BOOL), Unary("!", is_zero, Scalar.BOOL), Scalar.BOOL), [0, 0, 0, 1]),
+    ):
+        chosen = Select(condition, Literal(1, Int(0, 1)), Literal(0, Int(0, 1)), Int(0, 1))
+        y = evaluate_reference(
+            _program((Write("y", Typed(Op.CONVERT, (chosen,), INT32)),)),
+            per_tensor(),
+            {"x": np.array([np.nan, 0.0, -0.0, 2.0], np.float32)},
+        )
+        assert y["y"].tolist() == wanted
 
 
 @pytest.mark.parametrize(
@@ -151,8 +211,21 @@ def test_an_input_of_another_type_is_refused() -> None:
         (Write("y", Typed(Op.WRAP, (Literal(1, Int(1, 1)),), Int(0, 2))),),
         (Write("y", Typed(Op.ADD, (Literal(1, Int(1, 1)),), INT32)),),
         (Write("y", Typed(Op.NEG, (Literal(1, Int(1, 1)), Literal(1, Int(1, 1))), INT32)),),
+        (Write("y", Typed(Op.IS_NAN, (Read("x", FLOAT32),), Scalar.BOOL)),),
+        (Write("y", Select(Literal(1, Int(1, 1)), Literal(1, Int(1, 1)), Literal(1, Int(1, 1)), INT32)),),
     ],
-    ids=["return", "machine type", "does not fit", "NaN is no integer", "infinity does not wrap", "no power of two", "one argument", "two"],
+    ids=[
+        "return",
+        "machine type",
+        "does not fit",
+        "NaN is no integer",
+        "infinity does not wrap",
+        "no power of two",
+        "one argument",
+        "two",
+        "a condition is no number",
+        "a number is no condition",
+    ],
 )
 def test_what_is_not_checked_ir_is_a_bug(body: tuple[Stmt, ...]) -> None:
     with pytest.raises(InternalError):

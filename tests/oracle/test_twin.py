@@ -18,7 +18,7 @@ from qgen.shapes import per_axis
 from qgen.signatures import Signature, distinct_key, enumerate_signatures
 from tests.oracle.nodes import Array
 from tests.oracle.programs import ROUNDED, build_program
-from tests.oracle.samples import FLOAT_TYPES, edge_array, near_ties, random_array
+from tests.oracle.samples import FLOAT_TYPES, dividends, edge_array, near_ties, random_array
 from tests.oracle.twin import Number, evaluate, from_float, operate
 
 FLOAT32, FLOAT16, BFLOAT16 = DTYPES["float32"], DTYPES["float16"], DTYPES["bfloat16"]
@@ -87,11 +87,11 @@ def operate_exactly(op: Op, a: Number, b: Number) -> Number:
 
 
 def _signatures() -> dict[str, list[Signature]]:
-    """Return every distinct computation whose division type is a dtype, by operator and output type."""
+    """Return every distinct computation, by operator and output type."""
     found: dict[str, list[Signature]] = {}
     keys = set()
     for signature, kind in enumerate_signatures():
-        if kind != "per_tensor" or not (signature.division is None or isinstance(signature.division, DType)):
+        if kind != "per_tensor":
             continue
         key = distinct_key(signature, kind)
         if key not in keys:
@@ -117,14 +117,13 @@ def test_every_signature_as_a_whole(group: str) -> None:
 
 
 def _inputs(signature: Signature, count: int, seed: int) -> dict[str, Array]:
-    """Return x, scale and zero point of equal length, of the edges and of all magnitudes; half of a float x near ties of the scale."""
+    """Return x, scale and zero point of equal length, of the edges and of all magnitudes; half of x near ties of the scale."""
     prefix = "y" if signature.is_quantize else "x"
     quantized = signature.y if signature.is_quantize else signature.x
     scale = _mixed(signature.scale, count, 3 * seed)
     x = _mixed(signature.x, count, 3 * seed + 1)
-    if signature.is_quantize and signature.x.is_float:
-        with np.errstate(all="ignore"):
-            near = near_ties(decode(scale, signature.scale), seed).astype(x.dtype)
+    if signature.is_quantize:
+        near = dividends(near_ties(decode(scale, signature.scale), seed), signature.x)
         x = np.where(np.arange(count) % 2 == 0, x, near)
     inputs = {"x": x, f"{prefix}_scale": scale}
     return inputs | ({f"{prefix}_zero_point": _mixed(quantized, count, 3 * seed + 2)} if signature.zero_point else {})

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-from qgen.dtypes import DType
+from qgen.dtypes import DType, Exact
 from qgen.ir.nodes import Expr, Let, Literal, Name, Op, Read, Stmt, Typed, Write
 from qgen.ir.types import Int, Type
 
@@ -110,6 +110,8 @@ def operate(op: Op, args: list[Number], type_: Type) -> Number:
         low, high = _ends(type_)
         return from_float(float((int(args[0]) - low) % (high - low + 1) + low))
     result = _exact(op, args)
+    if isinstance(type_, Exact):
+        return result
     return round_into(result, type_) if isinstance(type_, DType) and type_.is_float else _integer(result)
 
 
