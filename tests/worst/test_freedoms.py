@@ -265,6 +265,18 @@ def test_a_stray_store_may_land_at_either_end() -> None:
     assert found == {(2,)}
 
 
+def test_a_plain_quantization_depends_on_every_kind_of_model() -> None:
+    """Native division, `round` and `clamp`, written by hand: what a kernel would be that trusts f32."""
+    x, scale = (Bitcast(load(index), F32) for index in (X, u(64)))
+    clamped = builtin("clamp", builtin("round", op(x, "/", scale)), Literal(0.0, F32), Literal(255.0, F32))
+    plain = program(*store_x(Convert(clamped, U32)), workgroup=64)
+    ties = ((np.arange(64) + 0.5) * np.float32(0.1)).astype(np.float32)
+    words = np.append(ties, np.float32(0.1)).astype(np.float32).view(np.uint32)
+    ieee = run(plain, words, 64)
+    for mode in ("strict", "exact"):
+        assert all(run(plain, words, 64, model=model) != ieee for model in worst_models(mode))
+
+
 def test_comparisons_of_ordinary_numbers_are_right() -> None:
     x, y = (np.array(values, np.float32) for values in ([1.0, 2.0, -3.0], [1.0, 1.5, 4.0]))
     for operator, wanted in (("<", [False, False, True]), ("==", [True, False, False]), (">=", [True, True, False])):
