@@ -7,6 +7,7 @@ so that either can be held against it.
 from qgen.evaluate.kernel import SLAB, FunctionResult, evaluate_function, evaluate_kernel, evaluate_program
 from qgen.evaluate.machine import EvaluationError
 from qgen.evaluate.model import IEEE, ArithmeticModel, Ieee
+from qgen.evaluate.worst import Worst, worst_models
 
 __all__ = [
     "IEEE",
@@ -15,7 +16,9 @@ __all__ = [
     "EvaluationError",
     "FunctionResult",
     "Ieee",
+    "Worst",
     "evaluate_function",
     "evaluate_kernel",
     "evaluate_program",
+    "worst_models",
 ]

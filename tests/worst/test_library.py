@@ -60,3 +60,39 @@ def test_no_f32_passes_between_functions() -> None:
                 types = [function.result, *(param.type for param in function.params)]
                 fields = [type_ for struct in types if not isinstance(struct, Scalar) for _, type_ in struct.fields]
                 assert Scalar.F32 not in [*types, *fields]
+
+
+def hard_float16_quotients() -> tuple[Codes, Codes]:
+    """Return float16 operands whose quotient lies within 2^-20 of the middle between an integer and a half and the float16 beside it.
+
+    With significands of 11 bits: odd M of 12 bits, the middle, and Y with M * Y = X * 2^s ± 1 or 2, so that X / Y is beside M / 2^s.
+    """
+    found = []
+    divisors = np.arange(1024, 2048)
+    for exponent in range(10):
+        step = 1 << (9 - exponent)
+        for tie in range(1024, 2048):
+            if tie % (2 * step) != step:
+                continue
+            for middle in (2 * tie - 1, 2 * tie + 1):
+                products = middle * divisors
+                for places in (11, 12, 13):
+                    dividends = (products + (1 << (places - 1))) >> places
+                    near = (np.abs(products - (dividends << places)) <= 2) & (dividends >= 1024) & (dividends < 2048)
+                    found += [
+                        (dividend, places + exponent - 21, divisor)
+                        for dividend, divisor in zip(dividends[near], divisors[near], strict=True)
+                    ]
+    dividend, power, divisor = np.array(found).T
+    x, y = np.ldexp(dividend.astype(np.float64), power), np.ldexp(divisor.astype(np.float64), -10)
+    codes = [value.astype(np.float16).view(np.uint16).astype(np.uint32) for value in (x, y)]
+    return np.concatenate([codes[0], codes[0] | 0x8000]), np.tile(codes[1], 2)
+
+
+@pytest.mark.parametrize("clause", [clause for clause in CLAUSES if clause.name == "rint_quotient_f16"], ids=str)
+def test_float16_quotients_that_are_rounded_twice_are_right(clause: Clause) -> None:
+    args = hard_float16_quotients()
+    assert args[0].size > 1000
+    models = worst_models("exact")
+    assert failures(clause, args, [*((model, model) for model in models), *permutations(DIRECTED, 2)]) == []
+    assert np.count_nonzero(~clause.actual(args)[1]) > 1000
