@@ -1,0 +1,185 @@
+"""The plans of the glue, in every language, are those of the sidecar: on small tensors and on such as no device binds whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from qgen.errors import QgenError
+from qgen.shapes import PerTensor, scale_shape
+from qgen.sidecar.plan import plan_dispatch
+from tests.embedding.cases import CASES, Case, kernel_of
+from tests.embedding.compilers import HERE, compile_c, compile_rust, write_c_cases
+from tests.embedding.interpreter import numbers_of_run, plan
+from tests.embedding.test_python import load_glue
+
+Plan = list[int] | None
+COUNT: Final = 1000
+NO_LIMIT: Final = (1 << 53) - 1
+MOST_RUNS: Final = 500
+_DIMS: Final = (0, 1, 1, 1, 2, 3, 5, 8, 31, 32, 64, 100, 256, 1000, 4096, 65536)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A kernel and shapes of its inputs; a `limit` of 0 is none."""
+
+    case: Case
+    shapes: Mapping[str, tuple[int, ...]]
+    limit: int
+
+
+@cache
+def jobs() -> tuple[Job, ...]:
+    """Return jobs without a limit, as many as COUNT, then as many with one; the kernels take turns."""
+    rng = np.random.default_rng(7)
+    return tuple(_job(CASES[number % len(CASES)], has_limit=number >= COUNT, rng=rng) for number in range(2 * COUNT))
+
+
+def _job(case: Case, *, has_limit: bool, rng: np.random.Generator) -> Job:
+    kernel = kernel_of(case)
+    least_rank = 0 if isinstance(kernel.request.granularity, PerTensor) else 2
+    baked = kernel.request.shape is not None and rng.integers(4) > 0
+    shape = case.shape if baked else tuple(int(dim) for dim in rng.choice(_DIMS, rng.integers(least_rank, 6)))
+    most = 1 << (36 if has_limit else 31)
+    while math.prod(shape) > most:
+        shape = tuple(-(-dim // 3) for dim in shape)
+    try:
+        groups = scale_shape(kernel.request.granularity, shape)
+    except QgenError:
+        groups = (1,)
+    groups = (*groups, 2) if rng.integers(16) == 0 else groups
+    shapes = {name: shape if name == "x" else groups for name in kernel.inputs}
+    limit = int(2 ** rng.uniform(8, 30)) if has_limit else 0
+    return Job(case, shapes, max(limit, 4 * math.prod(shape) // MOST_RUNS) if has_limit else 0)
+
+
+@cache
+def expected() -> tuple[Plan, ...]:
+    """Return the plans by the interpreter in Python."""
+    return tuple(plan(kernel_of(job.case).sidecar, job.shapes, job.limit or NO_LIMIT) for job in jobs())
+
+
+def test_the_jobs_have_all_outcomes() -> None:
+    outcomes = [None if found is None else min(found[0], 2) for found in expected()]
+    for outcome in (None, 0, 1, 2):
+        assert outcomes.count(outcome) > 50, outcome
+    parted = [job for job, outcome in zip(jobs(), outcomes, strict=True) if outcome == 2]
+    assert {job.case for job in parted} == {case for case in CASES if case.large}
+    assert sum(math.prod(job.shapes["x"]) > 1 << 32 for job in parted) > 10
+
+
+def test_the_interpreter_plans_as_qgen_does() -> None:
+    for job, want in zip(jobs(), expected(), strict=True):
+        sidecar = kernel_of(job.case).sidecar
+        if job.limit:
+            continue
+        try:
+            made = plan_dispatch(sidecar, job.shapes)
+        except QgenError:
+            assert want is None
+            continue
+        assert want is not None
+        assert made.is_empty == (want == [0])
+        if made.is_empty:
+            continue
+        words = [int(word) for content in made.uniforms.values() for word in np.frombuffer(content, "<u4")]
+        run = numbers_of_run(sidecar, sidecar["let"], job.shapes, dict.fromkeys(made.sizes, 0), NO_LIMIT)
+        assert run is not None
+        tensors = len(made.sizes) - len(made.uniforms)
+        assert want == [1, *run, *run]
+        assert run[tensors:] == [*list(made.sizes.values())[:tensors], *words, *(count for step in made.passes for count in step.dispatch)]
+
+
+def plan_in_python(folder: Path, _: Path) -> list[Plan]:
+    modules = {case: load_glue(folder, case.name) for case in CASES}
+    return [_plan_in_python(modules[job.case], job) for job in jobs()]
+
+
+def _plan_in_python(module: Any, job: Job) -> Plan:  # noqa: ANN401 - glue has no types here
+    try:
+        made = module.plan(job.shapes, job.limit or NO_LIMIT)
+    except ValueError:
+        return None
+    found = [len(made.runs)]
+    for run in (*made.runs[:1], *made.runs[-1:]):
+        words = (int(word) for content in run.uniforms.values() for word in np.frombuffer(content, "<u4"))
+        found += [*run.offsets.values(), *run.sizes.values(), *words, *(count for counts in run.dispatches for count in counts)]
+    return found
+
+
+def plan_in_javascript(folder: Path, _: Path) -> list[Plan]:
+    request = json.dumps([{"kernel": job.case.name, "shapes": job.shapes, "limit": job.limit} for job in jobs()])
+    done = subprocess.run(["node", HERE / "plans.mjs", folder], input=request, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for job, want, each in zip(jobs(), expected(), found, strict=True):
+        assert job.limit or each["sidecar"] == want, job
+    return [each["glue"] for each in found]
+
+
+def plan_in_c(folder: Path, work: Path) -> list[Plan]:
+    write_c_cases(work, folder, "plan.inc", "void")
+    compile_c(work, "c11", "plans.c", "-fsanitize=undefined", "-fno-sanitize-recover", "-o", work / "plans")
+    return _plan_by_program(work / "plans")
+
+
+def plan_in_rust(folder: Path, work: Path) -> list[Plan]:
+    modules = "".join(f'#[path = "{folder / case.name}.rs"]\npub mod {case.name};\n' for case in CASES)
+    (work / "library.rs").write_text("#![no_std]\n" + modules, encoding="utf-8")
+    compile_rust(work / "library.rs", "--crate-type", "lib", "--emit", "metadata", "-o", work / "library.rmeta")
+    lines = [f'#[path = "{folder / case.name}.rs"]\n#[allow(dead_code)]\nmod {case.name};' for case in CASES]
+    lines += [_rust_case(case) for case in CASES]
+    functions = ", ".join(f"run_{case.name}::run" for case in CASES)
+    lines.append(f"const CASES: [fn(&mut dyn Iterator<Item = u64>) -> String; {len(CASES)}] = [{functions}];")
+    (work / "cases.rs").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    (work / "plans.rs").write_text((HERE / "plans.rs").read_text(encoding="utf-8"), encoding="utf-8")
+    compile_rust(work / "plans.rs", "-o", work / "plans")
+    return _plan_by_program(work / "plans")
+
+
+def _rust_case(case: Case) -> str:
+    uniforms = any(buffer["role"] == "uniform" for buffer in kernel_of(case).sidecar["buffers"])
+    words = "|run| run.params.to_bytes().to_vec()" if uniforms else "|_| Vec::new()"
+    return f"mod run_{case.name} {{ case!({case.name}, [{', '.join(shape_names(case))}], {words}); }}"
+
+
+def shape_names(case: Case) -> tuple[str, ...]:
+    """Return the tensors whose shapes the glue takes: the inputs that a pass binds."""
+    return tuple(buffer["name"] for buffer in kernel_of(case).sidecar["buffers"] if buffer["role"] == "input")
+
+
+def _plan_by_program(program: Path) -> list[Plan]:
+    lines = []
+    for job in jobs():
+        numbers = [CASES.index(job.case), job.limit or NO_LIMIT]
+        for name in shape_names(job.case):
+            numbers += [len(job.shapes[name]), *job.shapes[name]]
+        lines.append(" ".join(map(str, numbers)))
+    done = subprocess.run([program], input="\n".join([*lines, ""]), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [None if line == "refused" else [int(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+PLANNERS: Final[dict[str, Callable[[Path, Path], list[Plan]]]] = {
+    "python": plan_in_python,
+    "js": plan_in_javascript,
+    "c": plan_in_c,
+    "rust": plan_in_rust,
+}
+
+
+@pytest.mark.parametrize("language", PLANNERS)
+def test_the_glue_plans_as_the_sidecar_says(language: str, glue_folder: Path, tmp_path: Path) -> None:
+    found = PLANNERS[language](glue_folder, tmp_path)
+    for job, got, want in zip(jobs(), found, expected(), strict=True):
+        assert got == want, job
