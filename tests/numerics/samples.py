@@ -138,6 +138,8 @@ def _pairs(rng: np.random.Generator, dtype: DType, op: Op, count: int) -> tuple[
             parts += [_near_quotients(rng, dtype, count // 3), _short_pairs(rng, dtype, op, count // 3)]
         case Op.MUL:
             parts += [_near_products(rng, dtype, count // 3), _short_pairs(rng, dtype, op, count // 3)]
+        case Op.MAX | Op.MIN | Op.EQUAL:
+            parts += [_close_pairs(rng, dtype, count // 3), _close_pairs(rng, dtype, count // 3, opposite=True)]
         case _:
             parts += [_near_sums(rng, dtype, count // 3), _near_sums(rng, dtype, count // 3, keep_only=True)]
     parts.append((_random(rng, dtype, count // 6), _random(rng, dtype, count // 6)))
@@ -164,6 +166,18 @@ def _near_sums(rng: np.random.Generator, dtype: DType, count: int, *, keep_only:
     opposite = (x[:quarter] ^ np.uint32(1 << (dtype.bits - 1))).astype(np.int64) + rng.integers(-3, 4, quarter)
     y[:quarter] = (opposite & dtype.mask).astype(np.uint32)
     return x, y
+
+
+def _close_pairs(rng: np.random.Generator, dtype: DType, count: int, *, opposite: bool = False) -> tuple[Words, Words]:
+    """Return pairs of codes at most two apart, of one sign, or of `opposite` ones; a quarter of them are zeros, infinities or NaN."""
+    assert dtype.format is not None
+    sign = 1 << (dtype.bits - 1)
+    x = _random(rng, dtype, count).astype(np.int64)
+    special = [0, 1, dtype.format.max_code, dtype.format.max_code + 1, dtype.format.max_code + 2, sign - 1]
+    x[: count // 4] = rng.choice(special, count // 4) | (x[: count // 4] & sign)
+    magnitude = np.clip((x & (sign - 1)) + rng.integers(-2, 3, count), 0, sign - 1)
+    y = magnitude | ((x & sign) ^ (sign if opposite else 0))
+    return x.astype(np.uint32), y.astype(np.uint32)
 
 
 def _mixed_pairs(rng: np.random.Generator, lhs: object, rhs: object, count: int) -> tuple[Codes, Codes]:

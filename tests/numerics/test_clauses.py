@@ -6,8 +6,10 @@ import pytest
 
 from qgen.dtypes import DType
 from qgen.frontend.check_fn import check_clause, instance_name
-from qgen.ir.nodes import Typed
+from qgen.ir.nodes import Op, Typed
+from qgen.ir.types import Scalar
 from qgen.numerics import library
+from qgen.numerics.normalise import normalise
 from tests.numerics.clauses import Clause, clause_of, library_clauses, library_texts, mismatches
 from tests.numerics.samples import arguments
 
@@ -20,15 +22,30 @@ def test_the_function_computes_what_its_clause_says(clause: Clause) -> None:
     assert mismatches(clause, args) == []
 
 
-def test_every_function_with_a_clause_is_held_for_every_format_of_its_class() -> None:
-    declared = {
-        instance_name(fn.name, format_)
+def test_every_clause_is_held_for_every_format_of_its_class() -> None:
+    declared = [
+        (instance_name(fn.name, format_), normalise(check_clause(source, fn, clause, format_).expr))
         for source in library.sources()
         for fn in source.fns
         for format_ in library.formats(fn)
-        if any(isinstance(check_clause(source, fn, clause, format_).expr, Typed) for clause in fn.clauses)
-    }
-    assert {str(clause) for clause in CLAUSES} == declared
+        for clause in fn.clauses
+    ]
+    assert len(declared) > 80
+    held = [(str(clause), clause.pattern.expr) for clause in CLAUSES]
+    assert sorted(held, key=repr) == sorted(declared, key=repr)
+
+
+CONDITIONS = [clause for clause in CLAUSES if clause.pattern.expr.type is Scalar.BOOL]
+
+
+def test_the_conditions_are_those_of_the_language() -> None:
+    assert {clause.pattern.expr.op for clause in CONDITIONS if isinstance(clause.pattern.expr, Typed)} == {Op.EQUAL, Op.IS_NAN}
+
+
+@pytest.mark.parametrize("clause", CONDITIONS, ids=str)
+def test_a_condition_is_held_where_it_is_true_and_where_it_is_false(clause: Clause) -> None:
+    decided = clause.expected(arguments(clause, seed=1, count=300_000))
+    assert 500 < decided.sum() < decided.size - 500
 
 
 def test_sixteen_bit_arguments_are_exhaustive() -> None:

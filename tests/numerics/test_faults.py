@@ -68,6 +68,13 @@ FAULTS = (
     Fault("a digit's estimate is corrected once", "exact.qg", "second - u32(over2)", "second", "div_int_by_int"),
     Fault("no sticky bit of an exact quotient", "exact.qg", "let sticky = u32(d0.remainder != 0);", "let sticky = 0;", "rint_int_by_f32"),
     Fault("an exact quotient rounded twice", "exact.qg", " | u32((q.significand & ((1 << (shift - 2)) - 1)) != 0)", "", "rint_int_by_int"),
+    Fault("-0 and +0 differ", "float32.qg", " || ((x | y) & 0x7fffffff) == 0", "", "equal_f32"),
+    Fault("NaN equals itself", "float32.qg", "max(x & 0x7fffffff, y & 0x7fffffff) <= 0x7f800000 && (x == y", "(x == y", "equal_f32"),
+    Fault("infinity is NaN", "float32.qg", "return (x & 0x7fffffff) > 0x7f800000;", "return (x & 0x7fffffff) >= 0x7f800000;", "is_nan_f32"),
+    Fault("a negative NaN is a number", "float32.qg", "return (x & 0x7fffffff) > 0x7f800000;", "return x > 0x7f800000;", "is_nan_f32"),
+    Fault("NaN has its own place", "float32.qg", "if (x & 0x7fffffff) > 0x7f800000 { return 0xffffffff; }", "", "max_f32"),
+    Fault("negative numbers in wrong order", "float32.qg", "0 then ~x else", "0 then x ^ 0x80000000 else", "max_f32"),
+    Fault("the least number of the wrong sign", "float32.qg", "of_max_key(key) ^ 0x80000000", "of_max_key(key)", "min_f32"),
     Fault("-1 / 0 is +infinity", "exact.qg", "(u32(x) & 0x80000000) | 0x7f800000", "0x7f800000", "div_int_by_int"),
 )  # fmt: skip
 
