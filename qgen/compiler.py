@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from qgen.dtypes import EXACT, DType, Exact
 from qgen.emit.module import ModuleSpec, emit_module
-from qgen.errors import QgenError
+from qgen.errors import QgenError, Span
 from qgen.formulas import find_operator
 from qgen.frontend.check_op import ENTRY_POINT, Binding, check_op
+from qgen.ir.names import snake_case
 from qgen.ir.program import Program
 from qgen.numerics.library import is_conditional
-from qgen.passes.hoist import snake_case
 from qgen.passes.pipeline import Variant, lower_program
 from qgen.passes.realise import MODES
 from qgen.passes.rename import is_reserved
@@ -126,7 +126,12 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
     signature = request.signature
     checked = _check(signature)
     variant = Variant(request.mode, request.granularity, request.shape, request.target)
-    legal, plans = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
+    try:
+        legal, plans = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
+    except QgenError as error:
+        if error.source is None and isinstance(error.place, Span):
+            error.source = find_operator(signature.op)[0].text
+        raise
     uses_native = any(is_conditional(function.name) for function in legal.functions)
     wgsl = emit_module(ModuleSpec(legal, checked, plans, request.shape, request.mode, uses_native, request.target, request.group))
     digest = hashlib.sha256(wgsl.encode()).hexdigest()

@@ -38,7 +38,8 @@ class QgenError(Exception):
             span = self.place
             lines.append(f"  --> {span.file}:{span.line}:{span.column}")
             if self.source is not None:
-                text = self.source.splitlines()[span.line - 1] if span.line <= len(self.source.splitlines()) else ""
+                lines_of_source = self.source.split("\n")
+                text = lines_of_source[span.line - 1] if span.line <= len(lines_of_source) else ""
                 gutter = " " * len(str(span.line))
                 width = max(1, span.end_column - span.column)
                 lines += [f"{gutter} |", f"{span.line} | {text}", f"{gutter} | {' ' * (span.column - 1)}{'^' * width}"]

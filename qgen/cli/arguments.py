@@ -36,6 +36,20 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors and warnings only")
 
 
+def add_glue(parser: argparse.ArgumentParser) -> None:
+    """Add the option of commands that write glue beside kernels."""
+    parser.add_argument("--glue", metavar="L,...", help="write host glue beside each kernel, in these languages: js, python, c, rust")
+
+
+def read_glue(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the languages to write glue in; raises `QgenError` QG450 for one there is none for."""
+    if arguments.glue is None:
+        return ()
+    from qgen.glue import parse_languages  # start-up time
+
+    return parse_languages(arguments.glue)
+
+
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the operator and the options that describe one kernel; each is None where it is not given."""
     parser.add_argument("op", metavar="OP", nargs="?", help="QuantizeLinear or DequantizeLinear")

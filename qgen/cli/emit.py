@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qgen.cli.arguments import PLAIN, add_kernel_arguments, add_quiet, read_request
+from qgen.cli.arguments import PLAIN, add_glue, add_kernel_arguments, add_quiet, read_glue, read_request
 from qgen.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
+    add_glue(parser)
     add_quiet(parser)
 
 
@@ -50,15 +51,19 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_all(arguments)
     if arguments.jobs is not None:
         arguments.parser.error("--jobs goes with --all")
+    if arguments.glue is not None and arguments.output == "-":
+        arguments.parser.error("glue goes beside the kernel into a folder, so `-o -` has no meaning")
+    from qgen.glue import save_glue  # start-up time
     from qgen.kernel import compile_request  # start-up time
 
-    request = read_request(arguments)
+    request, languages = read_request(arguments), read_glue(arguments)
     warn_of_request(request, arguments.color)
     kernel = compile_request(request)
     if arguments.output == "-":
         sys.stdout.write(kernel.wgsl)
         return 0
-    for path in kernel.save(arguments.output or "."):
+    folder = arguments.output or "."
+    for path in (*kernel.save(folder), *save_glue(kernel, folder, languages)):
         if not arguments.quiet:
             print(path)
     return 0
@@ -76,7 +81,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
     from qgen.compiler import make_request  # start-up time
 
-    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate")
+    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "glue")
     given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
     if given:
         word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"

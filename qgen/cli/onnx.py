@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from qgen.cli.arguments import add_quiet, one_of
+from qgen.cli.arguments import add_glue, add_quiet, one_of, read_glue
 from qgen.cli.list import align
 from qgen.cli.terminal import count, warn
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from qgen.importer import Bundle
 
 SUMMARY: Final = "compile every QuantizeLinear and DequantizeLinear node of a model"
-USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--dry-run]"
+USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--glue L,...] [--dry-run]"
 DESCRIPTION: Final = """\
 Compiles a kernel for each QuantizeLinear and DequantizeLinear node of an ONNX model, of ai.onnx and
 com.microsoft, in the main graph, in subgraphs and in functions; equal kernels once. DIR/index.json maps each
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="baked (default: where inference knows them), or uniform",
     )
     parser.add_argument("--dry-run", action="store_true", help="write nothing, and print what would be emitted")
+    add_glue(parser)
     add_quiet(parser)
 
 
@@ -40,10 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Emit the model's kernels."""
     if arguments.output == "-" or (arguments.output is None and not arguments.dry_run):
         arguments.parser.error("a folder is needed: -o DIR (or --dry-run)")
+    from qgen.glue import save_glue  # start-up time
     from qgen.importer import load_bundle  # start-up time
 
+    languages = read_glue(arguments)
     bundle = load_bundle(arguments.model, shapes=arguments.shapes)
     if not arguments.dry_run:
+        for kernel in bundle.kernels.values():
+            save_glue(kernel, arguments.output, languages)
         bundle.save(arguments.output)
     for text in warnings_of(bundle):
         warn(text, arguments.color)

@@ -157,4 +157,5 @@ def _dispatch(kernel: Kernel, plan: Plan) -> str:
         return f"any shape, from the uniform parameters; {share}."
     width, rows = plan.workgroups
     count = f"{width} x {rows}" if rows > 1 else str(width)
-    return f"{count} workgroups of {plan.workgroup_size}; {share}."
+    noun = "workgroup" if count == "1" else "workgroups"
+    return f"{count} {noun} of {plan.workgroup_size}; {share}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final
@@ -26,5 +27,7 @@ def find_operator(name: str) -> tuple[ast.SourceFile, ast.OpDecl]:
         for op in source.ops:
             if op.name == name:
                 return source, op
-    known = ", ".join(op.name for source in builtin_formulas() for op in source.ops)
-    raise QgenError("QG102", f"there is no built-in operator `{name}`", hint=f"there are: {known}")
+    known = [op.name for source in builtin_formulas() for op in source.ops]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known)}"
+    raise QgenError("QG102", f"there is no built-in operator `{name}`", hint=hint)

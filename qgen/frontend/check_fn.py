@@ -196,6 +196,8 @@ class _FnChecker:
                 return ir.Field(record, prop, type_)
             case ast.Unary(op, operand, _):
                 inner = self.expr(operand, names, Scalar.BOOL if op == "!" else expected)
+                if op == "-" and inner.type is Scalar.U32:
+                    raise self.fail("QG033", "unary minus of a u32", "write `0 - x` modulo 2^32, or convert with i32(…)", expr.span)
                 return ir.Unary(op, inner, _scalar(inner))
             case ast.Binary():
                 return self._binary(expr, names, expected)

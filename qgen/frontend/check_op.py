@@ -43,7 +43,12 @@ class Binding:
 
 def check_op(source: ast.SourceFile, op: ast.OpDecl, binding: Binding) -> Program:
     """Return the CHECKED program of `op` under `binding`; raises `QgenError` QG010 to QG026 with the place and the binding."""
-    return _Checker(source, op, binding).run()
+    checker = _Checker(source, op, binding)
+    try:
+        return checker.run()
+    except RecursionError:
+        hint = "name parts of it with `let`"
+        raise QgenError("QG002", "an expression is nested too deeply", hint=hint, place=op.span, source=source.text) from None
 
 
 class _Checker:
@@ -60,6 +65,11 @@ class _Checker:
         self._body: list[ir.Stmt] = []
 
     def run(self) -> Program:
+        unknown = self._binding.attributes.keys() - {attribute.name for attribute in self._op.attributes}
+        unknown |= self._binding.absent - {operand.name for operand in self._op.operands}
+        if unknown:
+            hint = f"it has {', '.join(attribute.name for attribute in self._op.attributes) or 'no attributes'}"
+            raise self._fail("QG020", f"`{self._op.name}` has no `{min(unknown)}`", hint, self._op.span)
         for attribute in self._op.attributes:
             self._bind_attribute(attribute)
         operands = []
@@ -73,6 +83,10 @@ class _Checker:
             self._values[decl.name] = Value(ir.Read(decl.name, dtype))
             operands.append(Operand(decl.name, dtype, per_group=decl.per_group))
         results = [self._result(decl) for decl in self._op.results]
+        elementwise = [decl for decl in self._op.results if not decl.per_group]
+        if len(elementwise) != 1:
+            message = f"an operator has one result for each element, this has {len(elementwise)}"
+            raise self._fail("QG029", message, "mark what a group shares `per group`; make an operator of each other result", self._op.span)
         self._block(self._op.body)
         for decl in self._op.results:
             if decl.name not in self._written:
@@ -105,6 +119,8 @@ class _Checker:
                     raise self._fail("QG015", f"`{decl.default}` is not a type", "the default of a dtype attribute is a type", decl.span)
                 self._dtypes[decl.name] = dtype
             case "bool":
+                if decl.default not in {"true", "false"}:
+                    raise self._fail("QG022", f"`{decl.default}` is not a bool", "write `true` or `false`", decl.span)
                 self._flags[decl.name] = given if isinstance(given, bool) else decl.default == "true"
             case _:
                 raise self._fail(

@@ -53,7 +53,12 @@ def parse_source(text: str, file: str) -> ast.SourceFile:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         _raise_parse_error(error, text, file)
-    items = _Builder(text, file).transform(tree)
+    try:
+        items = _Builder(text, file).transform(tree)
+    except RecursionError:
+        place = Span(file, 1, 1, 2)
+        hint = "name parts of it with `let`"
+        raise QgenError("QG002", "an expression is nested too deeply", hint=hint, place=place, source=text) from None
     return ast.SourceFile(
         file,
         text,
@@ -74,7 +79,7 @@ def _raise_parse_error(error: UnexpectedInput, text: str, file: str) -> NoReturn
         case UnexpectedEOF() | UnexpectedToken():
             found, expected = "the end of the text", set(error.expected)
             line = max(1, text.count("\n") + (not text.endswith("\n")))
-            column = len(text.splitlines()[line - 1]) + 1 if text else 1
+            column = len(text.split("\n")[line - 1]) + 1 if text else 1
         case _:
             raise error
     names = sorted(_READABLE.get(name, f"`{name.lower()}`") for name in expected if not name.startswith("__"))
@@ -94,7 +99,7 @@ class _Builder(Transformer[Token, Any]):
 
     def __init__(self, text: str, file: str) -> None:
         super().__init__()
-        self._lines = text.splitlines()
+        self._lines = text.split("\n")
         self._file = file
 
     def _at(self, meta: Meta) -> Span:

@@ -27,20 +27,33 @@ LANGUAGES: Final = tuple(_WRITERS)
 """The languages there is glue for."""
 
 
+def parse_languages(text: str) -> tuple[str, ...]:
+    """Return the languages of a list as `js,python`, each once. Raises `QgenError` QG450 for one there is no glue for."""
+    languages = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+    _check_languages(languages)
+    return languages
+
+
 def write_glue(sidecar: Mapping[str, Any], wgsl: str, languages: Iterable[str]) -> dict[str, str]:
     """Return the glue of one kernel by file name, in the order of `languages`.
 
     Raises `QgenError` QG450 for a language there is no glue for.
     """
+    languages = tuple(languages)
+    _check_languages(languages)
     host = read_host(sidecar)
     files: dict[str, str] = {}
     for language in languages:
-        if language not in _WRITERS:
-            near = difflib.get_close_matches(language, LANGUAGES, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"there is {', '.join(LANGUAGES)}"
-            raise QgenError("QG450", f"there is no glue in `{language}`", hint=hint)
         files |= _WRITERS[language](host, wgsl)
     return files
+
+
+def _check_languages(languages: Iterable[str]) -> None:
+    for language in languages:
+        if language not in _WRITERS:
+            near = difflib.get_close_matches(language, LANGUAGES, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there is glue in {', '.join(LANGUAGES)}"
+            raise QgenError("QG450", f"there is no glue in `{language}`", hint=hint)
 
 
 def save_glue(kernel: Kernel, folder: str | os.PathLike[str], languages: Iterable[str]) -> tuple[Path, ...]:

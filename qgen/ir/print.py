@@ -109,7 +109,7 @@ def _print(expr: ir.Expr) -> tuple[str, int]:
             left, right = operand_precedences(op)
             return f"{parenthesise(*_print(lhs), left)} {op} {parenthesise(*_print(rhs), right)}", precedence(op)
         case ir.Select(condition, then, otherwise, _):
-            return f"select({_args((condition, then, otherwise))})", ATOM
+            return f"if {print_expr(condition)} then {print_expr(then)} else {print_expr(otherwise)}", 0
         case ir.Builtin(name, args, _) | ir.Call(name, args, _):
             return f"{name}({_args(args)})", ATOM
         case ir.Construct(args, struct):

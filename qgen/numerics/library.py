@@ -62,6 +62,12 @@ def function(name: str, format_: DType | None) -> Function:
     raise InternalError(f"the numerics library has no `{name}`")
 
 
+def is_library_name(name: str) -> bool:
+    """Whether emitted text may declare `name` for the library: a function, its conditions, or a struct."""
+    known = declarations()
+    return name in known.structs or any(name == stem or name.startswith(f"{stem}_") for stem in known.fns)
+
+
 def is_conditional(instance: str) -> bool:
     """Whether a function of the library computes something in some numerics modes only."""
     found = split_instance(instance, declarations().fns)

@@ -19,11 +19,11 @@ So scale and zero point are decoded once a group, without any analysis of loops.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
+from qgen.ir.names import snake_case
 from qgen.ir.program import Domain, Function, Kernel, Param, Program
 from qgen.ir.rewrite import children, drop_unused_lets, map_body, map_expr, walk_body, walk_expr, with_children
 from qgen.ir.types import Machine, Scalar, Struct
@@ -46,11 +46,6 @@ def hoist_groups(program: Program) -> Program:
     return Program(program.name, program.stage, program.operands, tuple(kernels), (*functions, *program.functions), program.uniforms)
 
 
-def snake_case(name: str) -> str:
-    """Return an operator's name as a function is named: `QuantizeLinear` to `quantize_linear`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-
-
 class _Hoister:
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -60,14 +55,22 @@ class _Hoister:
 
     def run(self, kernel: Kernel) -> tuple[tuple[ir.Stmt, ...], list[Function]]:
         """Return the kernel's statements and the functions of its element: the sure one, and perhaps the quick one."""
-        (write,) = kernel.body
+        *named, write = kernel.body
         if not isinstance(write, ir.Write):
-            raise InternalError("an element program is the write of its result")
+            raise InternalError("an element program ends with the write of its result")
+        lets: list[ir.Stmt] = []
+        for stmt in named:
+            if not isinstance(stmt, ir.Let):
+                raise InternalError("an element program names values and writes its result")
+            if self._is_shared(stmt.value):
+                self._params.append((stmt.name, stmt.value))
+            else:
+                lets.append(ir.Let(stmt.name, self._hoist(stmt.value)))
         name = self._name
-        value, function = self._outline(name, self._hoist(write.value), write.operand)
+        value, function = self._outline(name, self._hoist(write.value), write.operand, tuple(lets))
         functions, quick = [function], None
         if write.quick is not None:
-            fast, quick_function = self._outline(f"{name}_quick", self._hoist(write.quick.value), write.operand)
+            fast, quick_function = self._outline(f"{name}_quick", self._hoist(write.quick.value), write.operand, tuple(lets))
             functions.insert(0, quick_function)
             quick = ir.Quick(fast, None if write.quick.holds is None else self._hoist(write.quick.holds))
         return (*self._group_lets(), ir.Write(write.operand, value, quick)), functions
@@ -114,13 +117,15 @@ class _Hoister:
         return ir.Call(name, tuple(args), Scalar.U32), function
 
     def _is_shared(self, expr: ir.Expr) -> bool:
-        """Whether the expression reads operands of the group, and nothing of the element."""
+        """Whether the expression depends on operands of the group, and on nothing of the element."""
         nodes = list(walk_expr(expr))
-        reads = [node.operand for node in nodes if isinstance(node, ir.Read)]
-        return bool(reads) and all(name in self._group for name in reads) and not any(isinstance(node, ir.Name) for node in nodes)
+        reads = [node.operand in self._group for node in nodes if isinstance(node, ir.Read)]
+        shared = {name for name, _ in self._params}
+        names = [node.name in shared for node in nodes if isinstance(node, ir.Name)]
+        return bool(reads or names) and all(reads) and all(names)
 
     def _hoist(self, expr: ir.Expr) -> ir.Expr:
-        if self._is_shared(expr):
+        if self._is_shared(expr) and not isinstance(expr, ir.Name):
             for name, value in self._params:
                 if value == expr:
                     return ir.Name(name, expr.type)
@@ -130,7 +135,7 @@ class _Hoister:
         return with_children(expr, tuple(self._hoist(child) for child in children(expr)))
 
     def _param_name(self, expr: ir.Expr) -> str:
-        operand = next(node.operand for node in walk_expr(expr) if isinstance(node, ir.Read))
+        operand = next((node.operand for node in walk_expr(expr) if isinstance(node, ir.Read)), "shared")
         names = [other.name for other in self._program.operands]
         prefix = next((f"{name}_" for name in names if operand.startswith(f"{name}_")), "")
         functions = {function.name for function in self._program.functions}

@@ -108,7 +108,7 @@ class _Placer:
             if not self._plan.group_is_shared:
                 each.append(ir.AtomicMax(stmt.operand, group, key))
                 continue
-            greatest = self._fresh("greatest")
+            greatest = self._fresh(f"{stmt.operand}_greatest")
             before.append(ir.Var(greatest, u32(0)))
             each.append(ir.Assign(greatest, ir.Builtin("max", (name(greatest), key), Scalar.U32)))
             after.append(ir.AtomicMax(stmt.operand, self._group_of(self._first), name(greatest)))

@@ -170,6 +170,8 @@ def _shared_group_fact(granularity: Granularity, view: View, lanes: int) -> str 
     match granularity:
         case PerTensor():
             return "one group"
+        case PerAxis() if view.axis == 1:
+            return "one group"
         case PerAxis() if view.inner % lanes == 0:
             return f"inner % {lanes} == 0"
         case Blocked() if view.inner == 1 and view.block_size % lanes == 0 and view.axis % lanes == 0:

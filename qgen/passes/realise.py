@@ -24,12 +24,13 @@ from qgen.dtypes import DTYPES, DType
 from qgen.errors import QgenError
 from qgen.frontend.check_fn import instance_name
 from qgen.ir import nodes as ir
+from qgen.ir.names import snake_case
 from qgen.ir.nodes import Op
 from qgen.ir.print import print_expr
 from qgen.ir.program import Domain, Function, Kernel, Operand, Program, Stage
 from qgen.ir.rewrite import walk_body
 from qgen.ir.types import Int, Scalar, Value, machine_type
-from qgen.numerics.library import Candidate, candidates, closure
+from qgen.numerics.library import Candidate, candidates, closure, is_library_name
 from qgen.numerics.normalise import normalise
 from qgen.passes.split import entry_name, inline_lets
 
@@ -57,6 +58,7 @@ _INTEGER_BUILTINS: Final = {Op.MIN: "min", Op.MAX: "max", Op.ABS: "abs"}
 def realise(program: Program, mode: str) -> Program:
     """Return the program on machine values; raises `QgenError` QG301 where no function of the library computes an operation."""
     allowed = MODES[mode]
+    _hold_names(program)
     sure, quick = _Realiser(program, frozenset()), _Realiser(program, allowed.conditions)
     kernels: list[Kernel] = []
     for kernel in program.kernels:
@@ -89,11 +91,20 @@ def realise(program: Program, mode: str) -> Program:
     return Program(program.name, Stage.REALISED, program.operands, tuple(kernels), functions)
 
 
+def _hold_names(program: Program) -> None:
+    """Refuse names of a formula that the library's functions have in the emitted text."""
+    named = [operand.name for operand in program.operands]
+    named += [stmt.name for kernel in program.kernels for stmt in kernel.body if isinstance(stmt, ir.Let)]
+    for name in (*named, snake_case(program.name)):
+        if is_library_name(name):
+            raise QgenError("QG304", f"`{name}` is what the numerics library calls a function", hint="choose another name in the formula")
+
+
 def _statements(kernel: Kernel) -> list[ir.Let | ir.Write | ir.Accumulate]:
-    """Return a kernel's statements; of one over elements without its lets, so that a pattern may span one."""
-    if kernel.domain is Domain.GROUPS or any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body):
-        return [stmt for stmt in kernel.body if isinstance(stmt, ir.Let | ir.Write | ir.Accumulate)]
-    return [*inline_lets(kernel.body)]
+    """Return a kernel's statements; those over elements without the lets that a pattern may span."""
+    is_plain = kernel.domain is Domain.ELEMENTS and not any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body)
+    body = inline_lets(kernel.body) if is_plain else kernel.body
+    return [stmt for stmt in body if isinstance(stmt, ir.Let | ir.Write | ir.Accumulate)]
 
 
 def _closures(used: Iterable[tuple[str, DType | None]]) -> tuple[Function, ...]:
@@ -175,6 +186,8 @@ class _Realiser:
             if isinstance(inner, ir.Typed) and inner.op in _INTEGER_OPS:
                 return self._integer(inner)
         if not (isinstance(expr.type, Int) and expr.type.within(_INT32) and all(isinstance(arg.type, Int) for arg in expr.args)):
+            return None
+        if not all(isinstance(arg.type, Int) and arg.type.within(_INT32) for arg in expr.args):
             return None
         if expr.op in _INTEGER_OPS:
             return self._integer(expr)

@@ -19,8 +19,10 @@ What a group shares and the program writes is read back where elements need it; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+from qgen.dtypes import EXACT
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Domain, Kernel, Operand, Program
@@ -32,43 +34,38 @@ def split_reductions(program: Program) -> Program:
     (kernel,) = program.kernels
     if not any(isinstance(node, ir.Reduce) for node in walk_body(kernel.body)):
         return program
-    writes = inline_lets(kernel.body)
-    reductions = _distinct(node for write in writes for node in walk_expr(write.value) if isinstance(node, ir.Reduce))
+    body = inline_lets(kernel.body)
+    reductions = _distinct(node for node in walk_body(body) if isinstance(node, ir.Reduce))
     scratch = _scratch_operands(program, reductions)
     reads: list[tuple[ir.Expr, ir.Expr]] = [
         (node, ir.Read(operand.name, operand.dtype)) for node, operand in zip(reductions, scratch, strict=True)
     ]
-    shared = [write for write in writes if program.operand(write.operand).per_group]
-    elements = [write for write in writes if not program.operand(write.operand).per_group]
     results: list[tuple[ir.Expr, ir.Expr]] = [
-        (write.value, ir.Read(write.operand, program.operand(write.operand).dtype)) for write in shared
+        (stmt.value, ir.Read(stmt.operand, program.operand(stmt.operand).dtype))
+        for stmt in body
+        if isinstance(stmt, ir.Write) and program.operand(stmt.operand).per_group
     ]
+    gathered = tuple(ir.Accumulate(operand.name, node.value) for node, operand in zip(reductions, scratch, strict=True))
+    lets = tuple(stmt for stmt in body if isinstance(stmt, ir.Let))
     kernels = (
-        Kernel(
-            entry_name(kernel.name, "reduce"),
-            tuple(ir.Accumulate(operand.name, node.value) for node, operand in zip(reductions, scratch, strict=True)),
-        ),
-        Kernel(
-            entry_name(kernel.name, "finish"),
-            _finish(program, kernel.body, reads),
-            domain=Domain.GROUPS,
-        ),
-        Kernel(kernel.name, tuple(ir.Write(write.operand, _replace(_replace(write.value, results), reads)) for write in elements)),
+        Kernel(entry_name(kernel.name, "reduce"), drop_unused_lets((*lets, *gathered))),
+        Kernel(entry_name(kernel.name, "finish"), _part(program, body, reads, per_group=True), domain=Domain.GROUPS),
+        Kernel(kernel.name, _part(program, body, [*results, *reads], per_group=False)),
     )
     inputs = tuple(operand for operand in program.operands if not operand.is_output)
     outputs = tuple(operand for operand in program.operands if operand.is_output)
     return Program(program.name, program.stage, (*inputs, *scratch, *outputs), kernels)
 
 
-def _finish(program: Program, body: tuple[ir.Stmt, ...], reads: list[tuple[ir.Expr, ir.Expr]]) -> tuple[ir.Stmt, ...]:
-    """Return what groups share, under the names that the formula gave it."""
+def _part(program: Program, body: tuple[ir.Stmt, ...], table: list[tuple[ir.Expr, ir.Expr]], *, per_group: bool) -> tuple[ir.Stmt, ...]:
+    """Return the writes of what groups share, or of what they do not, and the names that these need."""
     stmts: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
             case ir.Let(name, value):
-                stmts.append(ir.Let(name, _replace(value, reads)))
-            case ir.Write(operand, value) if program.operand(operand).per_group:
-                stmts.append(ir.Write(operand, _replace(value, reads)))
+                stmts.append(ir.Let(name, _replace(value, table)))
+            case ir.Write(operand, value) if program.operand(operand).per_group == per_group:
+                stmts.append(ir.Write(operand, _replace(value, table)))
             case _:
                 pass
     return drop_unused_lets(tuple(stmts))
@@ -79,23 +76,29 @@ def entry_name(main: str, role: str) -> str:
     return role if main == "main" else f"{main}_{role}"
 
 
-def inline_lets(body: tuple[ir.Stmt, ...]) -> list[ir.Write]:
-    """Return the writes of a CHECKED kernel with every name replaced by its value, so that a pattern may span a `let`."""
+def inline_lets(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Return a CHECKED body whose names that are used once, or that no machine type holds, are replaced by their values.
+
+    So a pattern may span such a `let`; what is used more often stays named, and is computed once.
+    """
+    uses = Counter(node.name for node in walk_body(body) if isinstance(node, ir.Name))
     values: dict[str, ir.Expr] = {}
-    writes: list[ir.Write] = []
+    stmts: list[ir.Stmt] = []
 
     def inline(expr: ir.Expr) -> ir.Expr:
         return map_expr(expr, lambda node: values.get(node.name, node) if isinstance(node, ir.Name) else node)
 
     for stmt in body:
         match stmt:
-            case ir.Let(name, value):
+            case ir.Let(name, value) if uses[name] <= 1 or value.type is EXACT:
                 values[name] = inline(value)
+            case ir.Let(name, value):
+                stmts.append(ir.Let(name, inline(value)))
             case ir.Write(operand, value):
-                writes.append(ir.Write(operand, inline(value)))
+                stmts.append(ir.Write(operand, inline(value)))
             case _:
                 raise InternalError(f"a formula has no {type(stmt).__name__}")
-    return writes
+    return tuple(stmts)
 
 
 def _distinct(nodes: Iterable[ir.Reduce]) -> list[ir.Reduce]:
