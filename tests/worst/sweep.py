@@ -23,8 +23,8 @@ Case = tuple[str, int]
 
 
 def all_cases() -> list[Case]:
-    """Return every kernel of the matrix in each mode."""
-    return [(mode, number) for number in range(len(matrix_requests())) for mode in MODES]
+    """Return every kernel of the matrix in each mode, one mode after the other, so that every shard has both."""
+    return [(mode, number) for mode in MODES for number in range(len(matrix_requests()))]
 
 
 @cache
