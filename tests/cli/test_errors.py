@@ -14,6 +14,7 @@ from tests.goldens import Goldens
 INPUTS = "--in x=x.npy y_scale=scale.npy y_zero_point=zero.npy --out y=y.npy"
 
 ERRORS = {
+    "QG450": "emit QuantizeLinear --x float32 --glue js,pyhton",
     "QG900": "explain QG9000",
     "QG901": "show QuantizeLinear --x float32 --print-ir-after realize",
     "QG902": "build missing.toml -o out",

@@ -73,6 +73,9 @@ TRANSCRIPTS = {
     "emit_all_unknown_numerics": "emit --all --numerics loose -o out",
     "emit_all_unknown_target": "emit --all --target webgl -o out",
     "emit_jobs": "emit QuantizeLinear --x float32 --jobs 2",
+    "emit_glue": "emit QuantizeLinear --x float32 --name kernel --glue js,python,c,rust -o out",
+    "emit_glue_to_output": "emit QuantizeLinear --x float32 --glue js -o -",
+    "emit_all_glue": "emit --all --glue c -o out",
     "show_check": "show QuantizeLinear --x float32 --zero-point --print-ir-after check",
     "show_unknown_pass": "show QuantizeLinear --x float32 --print-ir-after hoist-group",
     "show_twice": "show QuantizeLinear --x float32 --ir --print-ir-after all",
@@ -120,6 +123,7 @@ TRANSCRIPTS = {
     "selftest_emit": "selftest --emit out",
     "selftest_unwritable": "selftest --emit text.txt",
     "onnx_dry_run": "onnx model.onnx --dry-run --shapes uniform",
+    "onnx_glue": "onnx model.onnx -o out --glue rust",
     "onnx_quiet": "onnx model.onnx -o out -q",
     "onnx_nowhere": "onnx model.onnx",
     "onnx_bad_shapes": "onnx model.onnx -o out --shapes bake",
@@ -129,7 +133,19 @@ TRANSCRIPTS = {
 }
 """Arguments by the name of their transcript."""
 
-WRITES = {"emit", "emit_quiet", "emit_warning", "emit_warning_color", "build", "build_quiet", "run", "onnx_quiet", "selftest_emit"}
+WRITES = {
+    "emit",
+    "emit_quiet",
+    "emit_warning",
+    "emit_warning_color",
+    "build",
+    "build_quiet",
+    "run",
+    "onnx_quiet",
+    "onnx_glue",
+    "emit_glue",
+    "selftest_emit",
+}
 
 
 def list_files(folder: Path) -> dict[Path, bytes]:
