@@ -51,6 +51,13 @@ op Widen(x: X, x_scale: S per group) -> y: Y
 }
 """
 
+COLLIDING = """
+op Scale(mul_f32: X, x_scale: S per group) -> y: Y
+{
+    y = ((mul_f32 as float32) * (x_scale as float32)) as Y;
+}
+"""
+
 ERRORS: dict[str, Callable[[Path], object]] = {
     "QG101": lambda _: quantize(y="unit8"),
     "QG102": lambda _: find_operator("Quantize"),
@@ -62,6 +69,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "QG111": lambda _: quantize(name="k").run({"x": np.zeros(3, np.float32), "scale": np.ones((), np.float32)}, device="cpu"),
     "QG112": lambda _: shifted_float8(),
     "QG301": lambda _: lower(UNCOMPUTED),
+    "QG304": lambda _: lower(COLLIDING),
     "QG302": lambda _: quantize(shape=(2**16, 2**16)),
     "QG303": lambda _: quantize(shape=(2**15, 2**15)),
 }

@@ -17,7 +17,9 @@ def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
 
 def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return the expression with other operands; the same object where they are the same objects."""
-    if len(new) == len(expr.operands) and all(map(operator.is_, expr.operands, new)):
+    if len(new) != len(expr.operands):
+        raise ValueError(f"{type(expr).__name__} has {len(expr.operands)} operands, not {len(new)}")
+    if all(map(operator.is_, expr.operands, new)):
         return expr
     match expr:
         case ir.Literal() | ir.Name() | ir.Read() | ir.Uniform() | ir.Invocation():

@@ -91,6 +91,10 @@ FORMULAS: Mapping[str, Case] = {
     "a group's result that is an element's": refuse(
         "QG028", "t = x;", "y = z; t = x;", "x: X, z: Y", results="y: Y, t: X per group"
     ),
+    "two results for an element": refuse(
+        "QG029", "op Test(x: X, z: Y) -> y: Y, t: X", "y = z; t = x;", "x: X, z: Y", results="y: Y, t: X"
+    ),
+    "an attribute that is neither true nor false": refuse("QG022", "attr a: bool = maybe", "y = z;", attrs="attr a: bool = maybe\n"),
     "decimal": refuse("QG013", "0.5", "y = round_even(x * 0.5) as Y saturating;"),
     "return": refuse("QG013", "return x;", "return x;"),
     "require": refuse("QG013", "require x;", "require x;"),
@@ -175,6 +179,22 @@ def test_errors_of_formulas_say_under_which_binding(title: str) -> None:
 def test_errors_read_well(title: str, golden: Goldens) -> None:
     error = fail(CASES[title])
     golden.check(f"errors/{error.code}.err", f"{error}\n")
+
+
+@pytest.mark.parametrize("binding", [Binding(BINDING, {"saturat": True}), Binding(BINDING, {}, frozenset({"zero_point"}))], ids=str)
+def test_what_a_binding_names_must_be_there(binding: Binding) -> None:
+    source = parse_source("op Test(x: X, z: Y) -> y: Y { y = z; }", "test.qg")
+    with pytest.raises(QgenError, match="has no `(saturat|zero_point)`") as caught:
+        check_op(source, source.ops[0], binding)
+    assert caught.value.code == "QG020"
+
+
+@pytest.mark.parametrize("depth", [400, 1500, 20_000])
+def test_what_is_nested_too_deeply_is_refused(depth: int, golden: Goldens) -> None:
+    text = f"op Test(x: X) -> y: X {{\n    y = {'(' * depth}x{' as float16 as float32)' * depth};\n}}\n"
+    with pytest.raises(QgenError) as caught:
+        check_op(parse_source(text, "test.qg"), parse_source(text, "test.qg").ops[0], Binding(BINDING, {}))
+    golden.check("errors/QG002.err", f"{caught.value}\n")
 
 
 def test_the_binding_of_an_error_names_types_attributes_and_what_is_absent() -> None:
