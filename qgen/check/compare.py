@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +19,7 @@ from qgen.kernel import CPU, Kernel
 from qgen.oracle import evaluate_reference
 from qgen.oracle.groups import expand_groups
 from qgen.runtime import open_device
-from qgen.shapes import Granularity
+from qgen.shapes import Granularity, scale_shape
 
 ROUNDS: Final = 4
 """Runs of a kernel on each shape, one of them with calm inputs."""
@@ -29,7 +30,10 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class CounterExample:
-    """One element that is wrong: codes of what the kernel was given there, of what it gave and of what is right."""
+    """One element that is wrong: codes of what the kernel was given there, of what it gave and of what is right.
+
+    In a result with one element for each group, that is the group's first element.
+    """
 
     shape: tuple[int, ...]
     seed: int
@@ -39,11 +43,14 @@ class CounterExample:
     inputs: Mapping[str, int]
     got: int
     want: int
+    result: str = ""
+    """The name of the result, where it has one element for each group."""
 
     def __str__(self) -> str:
         """Return the counter-example in one line, codes in hexadecimal."""
         given = ", ".join(f"{name} {code:#x}" for name, code in self.inputs.items())
-        what = f"element {self.index}: {given}" if given else "the padding of the last word"
+        of = f" of {self.result}" if self.result else ""
+        what = f"element {self.index}{of}: {given}" if given else f"the padding of the last word{of}"
         kind = " (calm)" if self.calm else ""
         return f"shape {list(self.shape)}, seed {self.seed}{kind}, {what} gives {self.got:#x} instead of {self.want:#x}"
 
@@ -99,9 +106,8 @@ def check_kernel(
             wrong = find_mismatches(words[name], want, dtype)
             elements, mismatches = elements + want.size, mismatches + len(wrong)
             if first is None and len(wrong):
-                first = describe_mismatch(
-                    kernel, inputs, (shape, seed + number, calm), int(wrong[0]), (words[name], pack_words(want, dtype), dtype)
-                )
+                output = (words[name], pack_words(want, dtype), dtype)
+                first = describe_mismatch(kernel, inputs, (shape, seed + number, calm), int(wrong[0]), output, name=name)
     return CheckResult(kernel.name, device, elements, mismatches, first)
 
 
@@ -140,21 +146,40 @@ def _padding(words: Words, count: int, dtype: DType) -> int:
 
 
 def describe_mismatch(
-    kernel: Kernel, inputs: Mapping[str, Array], run: tuple[tuple[int, ...], int, bool], at: int, output: tuple[Words, Words, DType]
+    kernel: Kernel,
+    inputs: Mapping[str, Array],
+    run: tuple[tuple[int, ...], int, bool],
+    at: int,
+    output: tuple[Words, Words, DType],
+    *,
+    name: str = "y",
 ) -> CounterExample:
-    """Return the counter-example at element `at`; `run` is shape, seed and whether the inputs were calm, `output` what is and should be."""
-    shape = run[0]
+    """Return the counter-example at element `at` of the result `name`.
+
+    `run` is shape, seed and whether the inputs were calm, `output` what is and should be.
+    """
+    shape, granularity = run[0], kernel.request.granularity
     got, want, dtype = output
-    count = int(np.prod(shape))
+    per_group = kernel.compiled.checked.operand(name).per_group
+    count = math.prod(scale_shape(granularity, shape) if per_group else shape)
+    result = name if per_group else ""
     if at == count:
-        return CounterExample(*run, at, {}, _padding(got, count, dtype), _padding(want, count, dtype))
+        return CounterExample(*run, at, {}, _padding(got, count, dtype), _padding(want, count, dtype), result)
+    number = int(np.flatnonzero(_groups(shape, granularity) == at)[0]) if per_group else at
     codes = {
-        operand.name: _code_at(inputs[operand.name], operand.dtype, at, shape, kernel.request.granularity if operand.per_group else None)
+        operand.name: _code_at(inputs[operand.name], operand.dtype, number, shape, granularity if operand.per_group else None)
         for operand in kernel.compiled.checked.operands
         if not operand.is_output
     }
-    given, right = (int(to_codes(unpack_words(words, dtype, shape), dtype).reshape(-1)[at]) for words in (got, want))
-    return CounterExample(*run, at, codes, given, right)
+    given, right = (int(to_codes(unpack_words(words, dtype, (count,)), dtype)[at]) for words in (got, want))
+    return CounterExample(*run, at, codes, given, right, result)
+
+
+def _groups(shape: tuple[int, ...], granularity: Granularity) -> NDArray[np.float64]:
+    """Return the number of each element's group."""
+    groups = scale_shape(granularity, shape)
+    numbers = np.arange(float(math.prod(groups))).reshape(groups)
+    return expand_groups("groups", numbers, shape, granularity).reshape(-1)
 
 
 def _code_at(array: Array, dtype: DType, at: int, shape: tuple[int, ...], granularity: Granularity | None) -> int:

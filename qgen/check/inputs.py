@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from qgen.arrays import from_codes
 from qgen.check.edges import Codes, Values, decode, edge_codes, encode, pick_edges, step_codes, value_range
+from qgen.check.reduced import make_reduced
 from qgen.dtypes import DType
 from qgen.kernel import Kernel
 from qgen.shapes import Blocked, Granularity, PerAxis, make_view, scale_shape
@@ -54,6 +55,8 @@ def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int, *, calm: bool
     shared = scale_shape(granularity, shape)
     rng = np.random.default_rng([seed, *shape])
     groups = _find_groups(granularity, shape, math.prod(shared))
+    if len(kernel.inputs) == 1:
+        return {kernel.inputs[0]: from_codes(make_reduced(signature.x, groups.of, groups.position, seed, calm=calm), signature.x, shape)}
     quantized = signature.y if signature.is_quantize else signature.x
     has_zero_point = len(kernel.inputs) > len(("x", "scale"))
     # DequantizeLinear takes no other zero point of a float8 than zero (SEMANTICS 2.1, row 13).

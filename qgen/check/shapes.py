@@ -51,7 +51,7 @@ def _ragged(granularity: Granularity, rank: int, dim: int) -> tuple[int, ...]:
 
 
 def _widened(kernel: Kernel, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `shape` with one dimension grown until it takes at least three workgroups; a blocked axis is left as it is where it can be."""
+    """Return `shape` with one dimension grown until each pass takes at least three workgroups; not the blocked axis if there is another."""
     granularity = kernel.request.granularity
     at = (granularity.axis + 1) % len(shape) if isinstance(granularity, Blocked) else 0
     dims = list(shape)
@@ -63,4 +63,6 @@ def _widened(kernel: Kernel, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _workgroups(kernel: Kernel, shape: tuple[int, ...]) -> int:
     shared = scale_shape(kernel.request.granularity, shape)
     plan = kernel.plan(dict.fromkeys(kernel.inputs[1:], shared) | {kernel.inputs[0]: shape})
-    return max(math.prod(step.dispatch) for step in plan.passes)
+    # A pass that reads no elements computes one for each group, of which there may be few whatever the shape.
+    of_elements = [step for step in plan.passes if any(binding.buffer == kernel.inputs[0] for binding in step.bindings)]
+    return min(math.prod(step.dispatch) for step in of_elements)
