@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -11,8 +12,10 @@ from qgen.check import kernel_variants, matrix_requests
 from qgen.check.matrix import BIT_EXACT
 from qgen.compiler import Request
 from qgen.kernel import Kernel, compile_request
+from qgen.sidecar.text import print_sidecar
 from tests.conformance.sample import Feature, cover
 
+MATRIX: Final = "matrix.txt"
 MOST: Final = 150
 SEED: Final = 2
 
@@ -28,6 +31,11 @@ def read_kernels() -> dict[str, Kernel]:
     if len(named) != len(kernels):
         raise ValueError("two kernels have one name but for the hash")
     return named | _with_options()
+
+
+def print_line(kernel: Kernel) -> str:
+    """Return a kernel's line of the matrix: its name, and the hash of its sidecar, which has the text's."""
+    return f"{kernel.name} {hashlib.sha256(print_sidecar(kernel.sidecar).encode()).hexdigest()[:32]}"
 
 
 def _offered(request: Request, number: int) -> Iterable[Request]:

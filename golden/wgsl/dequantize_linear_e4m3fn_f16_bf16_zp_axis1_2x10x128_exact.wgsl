@@ -1,0 +1,182 @@
+// DequantizeLinear: y = bfloat16(float32(x) * float32(x_scale))
+//
+//   x        float8e4m3fn  [2, 10, 128]  4 in a word, first in the lowest bits
+//   x_scale  float16       [10]          one for each index along axis 1
+//   y        bfloat16      [2, 10, 128]  2 in a word, first in the lowest bits
+//
+// Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
+// Dispatch: 10 workgroups of 64; an invocation computes 4 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> x_scale: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.x;
+    if (unit >= 640u) { return; }
+    let first = 4u * unit;
+    let end = first + 4u;
+    let group = first / 128u % 10u;
+    let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+    let is_plain = product_takes_y(scale);
+    let x_word = x[unit];
+    var held = true;
+    for (var start = first; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            held = held && (is_plain && product_holds(fn_to_f32_float8e4m3fn((x_word >> (8u * (i % 4u))) & 255u), scale));
+            word |= dequantize_linear_quick((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
+        }
+        y[start / 2u] = word;
+    }
+    let again = select(first, end, held);
+    for (var start = again; start < end; start += 2u) {
+        var redone = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            redone |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
+        }
+        y[start / 2u] = redone;
+    }
+}
+
+fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
+    return convert_ieee_bfloat16(product(fn_to_f32_float8e4m3fn(x), scale));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_ieee_bfloat16(mul_f32(fn_to_f32_float8e4m3fn(x), scale));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
+    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+}
+
+fn product_takes_y(y: u32) -> bool {
+    let ey = (y >> 23u) & 255u;
+    return ey != 255u;
+}
+
+fn product_holds(x: u32, y: u32) -> bool {
+    let ey = (y >> 23u) & 255u;
+    let ax = x & 0x7fffffffu;
+    if (ax == 0u) { return true; }
+    let ex = ax >> 23u;
+    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+}
+
+fn convert_ieee_bfloat16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
+    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_bfloat16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(16 + max(1 - biased, 0), 26));
+    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x * y: the 48-bit product of the significands from 12-bit halves.
+fn mul_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    let zero = min(ax, ay) == 0u;
+    let infinite = max(ax, ay) == 0x7f800000u;
+    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
+    if (infinite) { return sign | 0x7f800000u; }
+    if (zero) { return sign; }
+    let a = parts(x);
+    let b = parts(y);
+    let ah = a.significand >> 12u;
+    let al = a.significand & 0xfffu;
+    let bh = b.significand >> 12u;
+    let bl = b.significand & 0xfffu;
+    let middle = ah * bl + al * bh;
+    let bottom = al * bl + ((middle & 0xfffu) << 12u);
+    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
+    let low = bottom & 0xffffffu;
+    let top = high >> 23u;
+    let shift = 23u - (1u - top);
+    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
+    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn fn_to_f32_float8e4m3fn(code: u32) -> u32 {
+    if ((code & 127u) > 126u) { return 0x7fc00000u; }
+    return expand_float8e4m3fn(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e4m3fn(code: u32) -> u32 {
+    let sign = (code >> 7u) << 31u;
+    let magnitude = code & 127u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((121u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3c000000u);
+}
+
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}

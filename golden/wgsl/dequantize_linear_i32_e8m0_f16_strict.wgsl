@@ -1,0 +1,142 @@
+// DequantizeLinear: y = float16(float32(x) * float32(x_scale))
+//
+//   x        int32       1 a word
+//   x_scale  float8e8m0  one for all elements
+//   y        float16     2 in a word, first in the lowest bits
+//
+// Numerics: strict, bit-exact on every conforming WebGPU implementation.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> x_scale: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<uniform> params: Params;
+
+struct Params {
+    n: u32,
+    units: u32,
+    groups_x: u32,
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.y * (params.groups_x * 64u) + id.x;
+    if (unit >= params.units) { return; }
+    let first = 4u * unit;
+    let end = min(first + 4u, params.n);
+    let scale = e8m0_to_f32(x_scale[0u] & 255u);
+    for (var start = first; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            word |= dequantize_linear(x[i], scale) << (16u * (i % 2u));
+        }
+        y[start / 2u] = word;
+    }
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_ieee_float16(mul_f32(i32_to_f32(sign_extend_int32(x)), scale));
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x * y: the 48-bit product of the significands from 12-bit halves.
+fn mul_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    let zero = min(ax, ay) == 0u;
+    let infinite = max(ax, ay) == 0x7f800000u;
+    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
+    if (infinite) { return sign | 0x7f800000u; }
+    if (zero) { return sign; }
+    let a = parts(x);
+    let b = parts(y);
+    let ah = a.significand >> 12u;
+    let al = a.significand & 0xfffu;
+    let bh = b.significand >> 12u;
+    let bl = b.significand & 0xfffu;
+    let middle = ah * bl + al * bh;
+    let bottom = al * bl + ((middle & 0xfffu) << 12u);
+    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
+    let low = bottom & 0xffffffu;
+    let top = high >> 23u;
+    let shift = 23u - (1u - top);
+    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
+    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+struct Normal {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let n = normal_of_i32(v);
+    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
+fn normal_of_i32(v: i32) -> Normal {
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
+}
+
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
+}
+
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
+}

@@ -1,0 +1,124 @@
+// QuantizeLinear: y = saturate_uint16(round_even(float32(x) / float32(y_scale)) + y_zero_point)
+//
+//   x             bfloat16    [2, 3, 5, 7]  2 in a word, first in the lowest bits
+//   y_scale       float8e8m0  []            one for all elements
+//   y_zero_point  uint16      []            one for all elements
+//   y             uint16      [2, 3, 5, 7]  2 in a word, first in the lowest bits
+//
+// Numerics: strict, bit-exact on every conforming WebGPU implementation.
+// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.x;
+    if (unit >= 53u) { return; }
+    let first = 4u * unit;
+    let end = min(first + 4u, 210u);
+    let scale = e8m0_to_f32(y_scale[0u] & 255u);
+    let zero_point = zero_extend_uint16(y_zero_point[0u] & 65535u);
+    for (var start = first; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (16u * (i % 2u));
+        }
+        y[start / 2u] = word;
+    }
+}
+
+fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_unsigned_uint16(rint_f32(div_f32(bf16_to_f32(x), scale)) + zero_point);
+}
+
+fn saturate_unsigned_uint16(v: i32) -> u32 {
+    return u32(clamp(v, 0, 65535));
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y. The native quotient of two values in [1, 4) is only a hint: it may be off by 2.5 ULP, 3.5 below and 7 above are survived.
+fn div_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    if ((max(ax, ay) > 0x7f800000u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7f800000u)))) { return 0x7fc00000u; }
+    if ((ax == 0x7f800000u) || (ay == 0u)) { return sign | 0x7f800000u; }
+    if ((ax == 0u) || (ay == 0x7f800000u)) { return sign; }
+    let a = parts(x);
+    let b = parts(y);
+    let d = b.significand;
+    let less = u32(a.significand < d);
+    let hint = bitcast<u32>(bitcast<f32>(((127u + less) << 23u) | (a.significand & 0x7fffffu)) / bitcast<f32>(0x3f800000u | (d & 0x7fffffu)));
+    let n0 = hint - 0x3f800000u + 0x7ffff8u;
+    let r0 = (a.significand << (23u + less)) - n0 * d;
+    let s3 = u32(r0 >= (d << 3u));
+    let r1 = r0 - s3 * (d << 3u);
+    let s2 = u32(r1 >= (d << 2u));
+    let r2 = r1 - s2 * (d << 2u);
+    let s1 = u32(r2 >= (d << 1u));
+    let r3 = r2 - s1 * (d << 1u);
+    let s0 = u32(r3 >= d);
+    let r4 = (r3 - s0 * d) << 1u;
+    let n = n0 + (s3 << 3u) + (s2 << 2u) + (s1 << 1u) + s0;
+    let guard = u32(r4 >= d);
+    let sticky = u32(r4 != (guard * d));
+    return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
+}
+
+fn zero_extend_uint16(code: u32) -> i32 {
+    return i32(code);
+}

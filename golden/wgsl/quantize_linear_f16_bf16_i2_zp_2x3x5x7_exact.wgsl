@@ -1,0 +1,171 @@
+// QuantizeLinear: y = saturate_int2(round_even(bfloat16(x) / y_scale) + y_zero_point)
+//
+//   x             float16   [2, 3, 5, 7]  2 in a word, first in the lowest bits
+//   y_scale       bfloat16  []            one for all elements
+//   y_zero_point  int2      []            one for all elements
+//   y             int2      [2, 3, 5, 7]  16 in a word, first in the lowest bits
+//
+// Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
+// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.x;
+    if (unit >= 14u) { return; }
+    let first = 16u * unit;
+    let end = min(first + 16u, 210u);
+    let scale = y_scale[0u] & 65535u;
+    let zero_point = sign_extend_int2(y_zero_point[0u] & 3u);
+    let is_plain = rint_quotient_bf16_takes_s(scale);
+    var held = true;
+    var word = 0u;
+    for (var i = first; i < end; i++) {
+        held = held && (is_plain && rint_quotient_bf16_holds(convert_ieee_bfloat16(ieee_to_f32_float16((x[i / 2u] >> (16u * (i % 2u))) & 65535u)), scale));
+        word |= quantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+    }
+    y[unit] = word;
+    let again = select(first, end, held);
+    for (var start = again; start < end; start += 16u) {
+        var redone = 0u;
+        for (var i = start; i < min(start + 16u, end); i++) {
+            redone |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+        }
+        y[start / 16u] = redone;
+    }
+}
+
+fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_signed_int2(rint_quotient_bf16(convert_ieee_bfloat16(ieee_to_f32_float16(x)), scale) + zero_point);
+}
+
+fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_signed_int2(rint_f32(bf16_to_f32(div_bf16(convert_ieee_bfloat16(ieee_to_f32_float16(x)), scale))) + zero_point);
+}
+
+// As for float16, with 8 bits.
+fn rint_quotient_bf16(x: u32, s: u32) -> i32 {
+    let q = bitcast<u32>(bitcast<f32>(x << 16u) / bitcast<f32>(s << 16u));
+    return i32(round(bitcast<f32>((q + 0x8000u) & 0xffff0000u)));
+}
+
+fn rint_quotient_bf16_takes_s(s: u32) -> bool {
+    let es = s & 0x7f80u;
+    return (es > 0xc00u) && (es < 0x7700u);
+}
+
+fn rint_quotient_bf16_holds(x: u32, s: u32) -> bool {
+    let es = s & 0x7f80u;
+    if ((x & 0x7fffu) >= (es + 0x800u)) { return false; }
+    let q = bitcast<u32>(bitcast<f32>(x << 16u) / bitcast<f32>(s << 16u));
+    return ((q & 0xffffu) - 0x7ffcu) > 8u;
+}
+
+fn saturate_signed_int2(v: i32) -> u32 {
+    return u32(clamp(v, -2, 1)) & 3u;
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y: as div_f16, with 8-bit significands.
+fn div_bf16(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffu;
+    let ay = y & 0x7fffu;
+    let sign = (x ^ y) & 0x8000u;
+    if ((max(ax, ay) > 0x7f80u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7f80u)))) { return 0x7fc0u; }
+    if ((ax == 0x7f80u) || (ay == 0u)) { return sign | 0x7f80u; }
+    if ((ax == 0u) || (ay == 0x7f80u)) { return sign; }
+    let a = parts(ax << 16u);
+    let b = parts(ay << 16u);
+    let da = a.significand >> 16u;
+    let db = b.significand >> 16u;
+    let less = u32(da < db);
+    let dividend = da << (9u + less);
+    let quotient = dividend / db;
+    let significand = (quotient << 1u) | u32(dividend != (quotient * db));
+    let exponent = a.exponent - b.exponent + 127 - i32(less);
+    let shift = u32(3 + clamp(1 - exponent, 0, 9));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 7u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f80u);
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn convert_ieee_bfloat16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
+    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_bfloat16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(16 + max(1 - biased, 0), 26));
+    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+fn sign_extend_int2(code: u32) -> i32 {
+    return i32(code << 30u) >> 30u;
+}

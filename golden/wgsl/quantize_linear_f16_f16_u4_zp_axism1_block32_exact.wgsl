@@ -1,0 +1,166 @@
+// QuantizeLinear: y = saturate_uint4(round_even(x / y_scale) + y_zero_point)
+//
+//   x             float16  2 in a word, first in the lowest bits
+//   y_scale       float16  one for 32 elements along axis -1
+//   y_zero_point  uint4    one for 32 elements along axis -1
+//   y             uint4    8 in a word, first in the lowest bits
+//
+// Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 8 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+@group(0) @binding(4) var<uniform> params: Params;
+
+struct Params {
+    n: u32,
+    units: u32,
+    groups_x: u32,
+    axis: u32,
+    inner: u32,
+    blocks: u32,
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.y * (params.groups_x * 64u) + id.x;
+    if (unit >= params.units) { return; }
+    let first = 8u * unit;
+    let end = min(first + 8u, params.n);
+    var held = true;
+    var word = 0u;
+    for (var i = first; i < end; i++) {
+        let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
+        let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+        let is_plain = rint_quotient_f16_takes_s(scale);
+        held = held && ((rint_quotient_f16_takes_x((x[i / 2u] >> (16u * (i % 2u))) & 65535u) && is_plain) && rint_quotient_f16_holds((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale));
+        word |= quantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
+    }
+    y[unit] = word;
+    let again = select(first, end, held);
+    for (var start = again; start < end; start += 8u) {
+        var redone = 0u;
+        for (var i = start; i < min(start + 8u, end); i++) {
+            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
+            let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+            redone |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
+        }
+        y[start / 8u] = redone;
+    }
+}
+
+fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_unsigned_uint4(rint_quotient_f16(x, scale) + zero_point);
+}
+
+fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_unsigned_uint4(rint_f32(ieee_to_f32_float16(div_f16(x, scale))) + zero_point);
+}
+
+// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
+fn rint_quotient_f16(x: u32, s: u32) -> i32 {
+    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
+    let rounded = (q + 0x1000u) & 0xffffe000u;
+    let value = i32(round(bitcast<f32>(rounded)));
+    let infinite = (rounded & 0x7fffffffu) >= 0x47800000u;
+    return select(value, select(262144, -262144, rounded > 0x7fffffffu), infinite);
+}
+
+fn rint_quotient_f16_takes_x(x: u32) -> bool {
+    return (x & 0x7fffu) < 0x7c00u;
+}
+
+fn rint_quotient_f16_takes_s(s: u32) -> bool {
+    return ((s & 0x7fffu) != 0u) && ((s & 0x7fffu) < 0x7c00u);
+}
+
+fn rint_quotient_f16_holds(x: u32, s: u32) -> bool {
+    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
+    return ((q & 0x1fffu) - 0xffcu) > 8u;
+}
+
+fn saturate_unsigned_uint4(v: i32) -> u32 {
+    return u32(clamp(v, 0, 15));
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y: one u32 division of the significands, whose remainder is the sticky bit.
+fn div_f16(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffu;
+    let ay = y & 0x7fffu;
+    let sign = (x ^ y) & 0x8000u;
+    if ((max(ax, ay) > 0x7c00u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7c00u)))) { return 0x7e00u; }
+    if ((ax == 0x7c00u) || (ay == 0u)) { return sign | 0x7c00u; }
+    if ((ax == 0u) || (ay == 0x7c00u)) { return sign; }
+    let a = parts_of_f16(ax);
+    let b = parts_of_f16(ay);
+    let da = a.significand >> 13u;
+    let db = b.significand >> 13u;
+    let less = u32(da < db);
+    let dividend = da << (12u + less);
+    let quotient = dividend / db;
+    let significand = (quotient << 1u) | u32(dividend != (quotient * db));
+    let exponent = a.exponent - b.exponent + 15 - i32(less);
+    let shift = u32(3 + clamp(1 - exponent, 0, 12));
+    let bits = (u32(clamp(exponent, 1, 31) - 1) << 10u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7c00u);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// As `parts`; the exponent stays biased as float16's.
+fn parts_of_f16(magnitude: u32) -> Parts {
+    let zeros = countLeadingZeros(magnitude & 0x3ffu) - 21u;
+    let exponent = magnitude >> 10u;
+    if (exponent == 0u) { return Parts(0u, 1 - i32(zeros), (magnitude << (zeros & 31u)) << 13u); }
+    return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
+}
+
+fn zero_extend_uint4(code: u32) -> i32 {
+    return i32(code);
+}

@@ -1,0 +1,126 @@
+// QuantizeLinear: y = saturate_int4(round_even(float32(x) / y_scale))
+//
+//   x        float16  [2, 3, 5, 7]  2 in a word, first in the lowest bits
+//   y_scale  float32  [2, 3, 2, 7]  one for 3 elements along axis 2
+//   y        int4     [2, 3, 5, 7]  8 in a word, first in the lowest bits
+//
+// Numerics: strict, bit-exact on every conforming WebGPU implementation.
+// Dispatch: 1 workgroup of 64; an invocation computes 8 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.x;
+    if (unit >= 27u) { return; }
+    let first = 8u * unit;
+    let end = min(first + 8u, 210u);
+    var word = 0u;
+    for (var i = first; i < end; i++) {
+        let group = (i / 7u / 5u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
+        let scale = y_scale[group];
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (4u * (i % 8u));
+    }
+    y[unit] = word;
+}
+
+fn quantize_linear(x: u32, scale: u32) -> u32 {
+    return saturate_signed_int4(rint_f32(div_f32(ieee_to_f32_float16(x), scale)));
+}
+
+fn saturate_signed_int4(v: i32) -> u32 {
+    return u32(clamp(v, -8, 7)) & 15u;
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y. The native quotient of two values in [1, 4) is only a hint: it may be off by 2.5 ULP, 3.5 below and 7 above are survived.
+fn div_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    if ((max(ax, ay) > 0x7f800000u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7f800000u)))) { return 0x7fc00000u; }
+    if ((ax == 0x7f800000u) || (ay == 0u)) { return sign | 0x7f800000u; }
+    if ((ax == 0u) || (ay == 0x7f800000u)) { return sign; }
+    let a = parts(x);
+    let b = parts(y);
+    let d = b.significand;
+    let less = u32(a.significand < d);
+    let hint = bitcast<u32>(bitcast<f32>(((127u + less) << 23u) | (a.significand & 0x7fffffu)) / bitcast<f32>(0x3f800000u | (d & 0x7fffffu)));
+    let n0 = hint - 0x3f800000u + 0x7ffff8u;
+    let r0 = (a.significand << (23u + less)) - n0 * d;
+    let s3 = u32(r0 >= (d << 3u));
+    let r1 = r0 - s3 * (d << 3u);
+    let s2 = u32(r1 >= (d << 2u));
+    let r2 = r1 - s2 * (d << 2u);
+    let s1 = u32(r2 >= (d << 1u));
+    let r3 = r2 - s1 * (d << 1u);
+    let s0 = u32(r3 >= d);
+    let r4 = (r3 - s0 * d) << 1u;
+    let n = n0 + (s3 << 3u) + (s2 << 2u) + (s1 << 1u) + s0;
+    let guard = u32(r4 >= d);
+    let sticky = u32(r4 != (guard * d));
+    return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}

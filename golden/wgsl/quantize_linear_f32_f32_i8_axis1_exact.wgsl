@@ -1,0 +1,151 @@
+// QuantizeLinear: y = saturate_int8(round_even(x / y_scale))
+//
+//   x        float32  1 a word
+//   y_scale  float32  one for each index along axis 1
+//   y        int8     4 in a word, first in the lowest bits
+//
+// Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<uniform> params: Params;
+
+struct Params {
+    n: u32,
+    units: u32,
+    groups_x: u32,
+    axis: u32,
+    inner: u32,
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.y * (params.groups_x * 64u) + id.x;
+    if (unit >= params.units) { return; }
+    let first = 4u * unit;
+    let end = min(first + 4u, params.n);
+    var held = true;
+    var word = 0u;
+    for (var i = first; i < end; i++) {
+        let group = i / params.inner % params.axis;
+        let scale = y_scale[group];
+        let is_plain = rint_quotient_takes_s(scale);
+        held = held && (is_plain && rint_quotient_holds(x[i], scale));
+        word |= quantize_linear_quick(x[i], scale) << (8u * (i % 4u));
+    }
+    y[unit] = word;
+    let again = select(first, end, held);
+    for (var start = again; start < end; start += 4u) {
+        var redone = 0u;
+        for (var i = start; i < min(start + 4u, end); i++) {
+            let group = i / params.inner % params.axis;
+            let scale = y_scale[group];
+            redone |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+        }
+        y[start / 4u] = redone;
+    }
+}
+
+fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
+    return saturate_signed_int8(rint_quotient(x, scale));
+}
+
+fn quantize_linear(x: u32, scale: u32) -> u32 {
+    return saturate_signed_int8(rint_f32(div_f32(x, scale)));
+}
+
+// Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
+fn rint_quotient(x: u32, s: u32) -> i32 {
+    let q = bitcast<f32>(x) / bitcast<f32>(s);
+    let r = round(q);
+    return i32(r);
+}
+
+fn rint_quotient_takes_s(s: u32) -> bool {
+    let es = s & 0x7f800000u;
+    return (es > 0xc000000u) && (es < 0x77000000u);
+}
+
+fn rint_quotient_holds(x: u32, s: u32) -> bool {
+    let es = s & 0x7f800000u;
+    if ((x & 0x7fffffffu) >= (es + 0x8000000u)) { return false; }
+    let q = bitcast<f32>(x) / bitcast<f32>(s);
+    let r = round(q);
+    return (abs(q - r) + abs(q) * 9.5367431640625e-07f) < 0.5f;
+}
+
+fn saturate_signed_int8(v: i32) -> u32 {
+    return u32(clamp(v, -128, 127)) & 255u;
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y. The native quotient of two values in [1, 4) is only a hint: it may be off by 2.5 ULP, 3.5 below and 7 above are survived.
+fn div_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    if ((max(ax, ay) > 0x7f800000u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7f800000u)))) { return 0x7fc00000u; }
+    if ((ax == 0x7f800000u) || (ay == 0u)) { return sign | 0x7f800000u; }
+    if ((ax == 0u) || (ay == 0x7f800000u)) { return sign; }
+    let a = parts(x);
+    let b = parts(y);
+    let d = b.significand;
+    let less = u32(a.significand < d);
+    let hint = bitcast<u32>(bitcast<f32>(((127u + less) << 23u) | (a.significand & 0x7fffffu)) / bitcast<f32>(0x3f800000u | (d & 0x7fffffu)));
+    let n0 = hint - 0x3f800000u + 0x7ffff8u;
+    let r0 = (a.significand << (23u + less)) - n0 * d;
+    let s3 = u32(r0 >= (d << 3u));
+    let r1 = r0 - s3 * (d << 3u);
+    let s2 = u32(r1 >= (d << 2u));
+    let r2 = r1 - s2 * (d << 2u);
+    let s1 = u32(r2 >= (d << 1u));
+    let r3 = r2 - s1 * (d << 1u);
+    let s0 = u32(r3 >= d);
+    let r4 = (r3 - s0 * d) << 1u;
+    let n = n0 + (s3 << 3u) + (s2 << 2u) + (s1 << 1u) + s0;
+    let guard = u32(r4 >= d);
+    let sticky = u32(r4 != (guard * d));
+    return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}

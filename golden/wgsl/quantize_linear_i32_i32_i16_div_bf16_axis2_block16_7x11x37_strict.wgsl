@@ -1,0 +1,139 @@
+// QuantizeLinear: y = saturate_int16(round_even(bfloat16(x) / bfloat16(y_scale)))
+//
+//   x        int32  [7, 11, 37]  1 a word
+//   y_scale  int32  [7, 11, 3]   one for 16 elements along axis 2
+//   y        int16  [7, 11, 37]  2 in a word, first in the lowest bits
+//
+// Numerics: strict, bit-exact on every conforming WebGPU implementation.
+// Dispatch: 12 workgroups of 64; an invocation computes 4 elements.
+
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let unit = id.x;
+    if (unit >= 713u) { return; }
+    let first = 4u * unit;
+    let end = min(first + 4u, 2849u);
+    for (var start = first; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            let group = i / 37u * 3u + i % 37u / 16u;
+            let scale = i32_to_narrow_bfloat16(sign_extend_int32(y_scale[group]));
+            word |= quantize_linear(x[i], scale) << (16u * (i % 2u));
+        }
+        y[start / 2u] = word;
+    }
+}
+
+fn quantize_linear(x: u32, scale: u32) -> u32 {
+    return saturate_signed_int16(rint_f32(bf16_to_f32(div_bf16(i32_to_narrow_bfloat16(sign_extend_int32(x)), scale))));
+}
+
+fn saturate_signed_int16(v: i32) -> u32 {
+    return u32(clamp(v, -32768, 32767)) & 0xffffu;
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y: as div_f16, with 8-bit significands.
+fn div_bf16(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffu;
+    let ay = y & 0x7fffu;
+    let sign = (x ^ y) & 0x8000u;
+    if ((max(ax, ay) > 0x7f80u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7f80u)))) { return 0x7fc0u; }
+    if ((ax == 0x7f80u) || (ay == 0u)) { return sign | 0x7f80u; }
+    if ((ax == 0u) || (ay == 0x7f80u)) { return sign; }
+    let a = parts(ax << 16u);
+    let b = parts(ay << 16u);
+    let da = a.significand >> 16u;
+    let db = b.significand >> 16u;
+    let less = u32(da < db);
+    let dividend = da << (9u + less);
+    let quotient = dividend / db;
+    let significand = (quotient << 1u) | u32(dividend != (quotient * db));
+    let exponent = a.exponent - b.exponent + 127 - i32(less);
+    let shift = u32(3 + clamp(1 - exponent, 0, 9));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 7u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f80u);
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+struct Normal {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// Through a float32 whose last bit tells that something was lost (round to odd), so that the result is rounded once.
+fn i32_to_narrow_bfloat16(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let n = normal_of_i32(v);
+    let mantissa = ((n.significand >> 8u) & 0x7fffffu) | u32((n.significand & 255u) != 0u);
+    return convert_ieee_bfloat16((n.sign | (u32(n.exponent) << 23u)) | mantissa);
+}
+
+fn convert_ieee_bfloat16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
+    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_bfloat16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(16 + max(1 - biased, 0), 26));
+    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
+fn normal_of_i32(v: i32) -> Normal {
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
+}
+
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
+}
