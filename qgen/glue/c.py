@@ -9,7 +9,7 @@ from typing import Final
 from qgen.emit.glue import render_skeleton
 from qgen.glue.formula import Tree
 from qgen.glue.host import Host, Way
-from qgen.glue.statements import Lines, cut_lets, describe, is_last
+from qgen.glue.statements import Lines, cut_lets, describe
 from qgen.glue.syntax import C, Syntax
 
 _ALIGNMENT: Final = 256
@@ -153,7 +153,7 @@ def _way(host: Host, way: Way, syntax: Syntax, numbers: dict[str, str]) -> list[
         ),
         f"return &extents->{way.along};",
     ]
-    if is_last(host, way):
+    if way.when == 1:
         return lines
     return [f"if ({syntax.condition(way.when)}) {{", *(f"    {line}" for line in lines), "}"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from qgen.errors import InternalError
 from qgen.glue.formula import SHAPE_OPERATIONS, Tree, names_in, rebuild, simplify, substitute, tensors_in, tree, walk
@@ -98,7 +98,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to part the tensors, along one extent, where `when` holds; `lets` are what `when` and the cuts use beside the extents."""
+    """A way to part the tensors, along one extent, where `when` holds and no way before it did; that of the last is 1.
+
+    `lets` are what `when` and the cuts use beside the extents.
+    """
 
     along: str
     step: int
@@ -139,6 +142,10 @@ def read_host(sidecar: Mapping[str, Any]) -> Host:
     return _Reader(sidecar).host(groups.pop())
 
 
+_RawWay: TypeAlias = tuple[str, int, Tree, list[tuple[dict[str, Any], Tree]]]
+"""A way as it is read: along, step, when, and each cut with its elements."""
+
+
 class _Reader:
     """The formulas of one sidecar, under their long names; those in `let` that are a number or another name are put in their place."""
 
@@ -161,6 +168,7 @@ class _Reader:
             for way in self._sidecar["chunks"]
             if isinstance(along := self._formula(way["along"]), str)  # an extent that is always 1 is never cut
         ]
+        ways = _possible(ways)
         extents = self._extents()
         measured = [formula for tensor in tensors for formula in (tensor.count, tensor.size)]
         run = [
@@ -229,7 +237,7 @@ class _Reader:
         elements = {buffer["name"]: buffer["element"] for buffer in self._sidecar["buffers"] if buffer["role"] == "output"}
         return tuple(
             (name, sum(code << bit for bit in range(0, 32 * elements[name]["period"][1], elements[name]["bits"])) & 0xFFFFFFFF)
-            for name, code in self._sidecar["on_empty"].items()
+            for name, code in self._sidecar.get("on_empty", {}).items()
         )
 
     def _uniforms(self) -> tuple[Uniform, ...]:
@@ -295,6 +303,17 @@ class _Reader:
         parts = tuple(Cut(tuple(part["buffers"]), elements, part["multiple"], part["most"]) for part, elements in cuts)
         needed = self._needed([when, *(part.elements for part in parts)], extents)
         return Way(along, step, when, parts, tuple(Let(name, self._lets[name]) for name in needed))
+
+
+def _possible(ways: list[_RawWay]) -> list[_RawWay]:
+    """Return the ways that may be taken, in their order; the last is for whatever is left."""
+    found: list[_RawWay] = []
+    for way in ways:
+        if way[2] != 0 and not (found and found[-1][2] == 1):
+            found.append(way)
+    if found and found[-1][2] != 1:
+        raise InternalError("some shapes cannot be parted in any way")
+    return found
 
 
 def _kind(bound: Mapping[str, Any]) -> str:

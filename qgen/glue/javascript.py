@@ -6,7 +6,7 @@ from typing import Final
 
 from qgen.emit.glue import render_skeleton
 from qgen.glue.host import Host, Way
-from qgen.glue.statements import Lines, cut_lets, describe, dispatched, is_last, measured, used_extents
+from qgen.glue.statements import Lines, cut_lets, describe, dispatched, measured, used_extents
 from qgen.glue.syntax import JAVASCRIPT, camel
 
 _ARRAYS: Final = {
@@ -70,7 +70,7 @@ def write_javascript(host: Host, wgsl: str) -> dict[str, str]:
             "outputs": _quoted([tensor.name for tensor in host.tensors if tensor.role == "output"]),
             "cut_arguments": _destructured(_cut_extents(host)),
             "cut_lets": _LINES.place(cut_lets(host)),
-            "ways": [_way(host, way) for way in host.ways],
+            "ways": [_way(way) for way in host.ways],
             "wgsl": [_escape(line) for line in wgsl.removesuffix("\n").split("\n")],
         },
     )
@@ -112,8 +112,8 @@ def _cut_extents(host: Host) -> list[str]:
     return used_extents(host, cut_lets(host), formulas)
 
 
-def _way(host: Host, way: Way) -> dict[str, object]:
-    condition = "" if is_last(host, way) else f"if ({JAVASCRIPT.condition(way.when)}) "
+def _way(way: Way) -> dict[str, object]:
+    condition = "" if way.when == 1 else f"if ({JAVASCRIPT.condition(way.when)}) "
     return {
         "open": f"{condition}return {{",
         "along": camel(way.along),

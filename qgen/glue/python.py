@@ -7,7 +7,7 @@ from typing import Final
 
 from qgen.emit.glue import render_skeleton
 from qgen.glue.host import Host, Way
-from qgen.glue.statements import Lines, cut_lets, describe, is_last, operations
+from qgen.glue.statements import Lines, cut_lets, describe, operations
 from qgen.glue.syntax import PYTHON
 
 _WIDTH: Final = 136
@@ -61,7 +61,7 @@ def write_python(host: Host, wgsl: str) -> dict[str, str]:
             "dispatches": _dispatches(host),
             "has_ceil_div": "ceil_div" in operations(host),
             "cut_lets": _LINES.place(cut_lets(host)),
-            "ways": [line for way in host.ways for line in _way(host, way)],
+            "ways": [line for way in host.ways for line in _way(way)],
             "wgsl": [line.replace("\\", "\\\\").replace('"""', '\\"""') for line in wgsl.removesuffix("\n").split("\n")],
         },
     )
@@ -90,12 +90,12 @@ def _dispatches(host: Host) -> list[str]:
     return ["dispatches = (", *(f"    {step}," for step in passes), ")"]
 
 
-def _way(host: Host, way: Way) -> list[str]:
-    indent = "" if is_last(host, way) else "    "
+def _way(way: Way) -> list[str]:
+    indent = "" if way.when == 1 else "    "
     parts = [
         f'{indent}    "{name}": ({PYTHON.value(cut.elements)}, {cut.multiple}, {cut.most}),' for cut in way.cuts for name in cut.tensors
     ]
-    condition = [] if is_last(host, way) else [f"if {PYTHON.condition(way.when)}:"]
+    condition = [] if way.when == 1 else [f"if {PYTHON.condition(way.when)}:"]
     return [*condition, f"{indent}parts = {{", *parts, f"{indent}}}", f'{indent}return "{way.along}", {way.step}, parts']
 
 

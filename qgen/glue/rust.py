@@ -8,7 +8,7 @@ from typing import Final
 from qgen.emit.glue import render_skeleton
 from qgen.glue.formula import Tree
 from qgen.glue.host import Host, Uniform, Way
-from qgen.glue.statements import Lines, cut_lets, describe, is_last, operations
+from qgen.glue.statements import Lines, cut_lets, describe, operations
 from qgen.glue.syntax import RUST, Syntax, camel
 
 _KINDS: Final = {"read-only-storage": "ReadOnlyStorage", "storage": "Storage", "uniform": "Uniform"}
@@ -178,7 +178,7 @@ def _way(host: Host, way: Way, syntax: Syntax) -> list[str]:
         parts.append(
             "WHOLE" if cut is None else f"Part {{ elements: {syntax.value(cut.elements)}, multiple: {cut.multiple}, most: {cut.most} }}"
         )
-    is_final = is_last(host, way)
+    is_final = way.when == 1
     indent = "" if is_final else "    "
     lines = [
         f"{indent}{'' if is_final else 'return '}Cut {{",

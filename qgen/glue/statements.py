@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from qgen.glue.formula import Tree, names_in, walk
-from qgen.glue.host import Check, Host, Let, Way
+from qgen.glue.host import Check, Host, Let
 from qgen.glue.syntax import WORDS, Syntax
 
 
@@ -63,11 +63,6 @@ def operations(host: Host) -> set[str]:
     formulas += [*measured(host), *dispatched(host)]
     formulas += [formula for way in host.ways for formula in (way.when, *(cut.elements for cut in way.cuts))]
     return {str(part[0]) for formula in formulas for part in walk(formula) if isinstance(part, tuple)}
-
-
-def is_last(host: Host, way: Way) -> bool:
-    """Whether no other way is tried after this one."""
-    return way.when == 1 or way is host.ways[-1]
 
 
 def describe(host: Host) -> list[str]:

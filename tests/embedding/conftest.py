@@ -14,6 +14,7 @@ from tests.embedding.cases import CASES, kernel_of
 def glue_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder."""
     folder = tmp_path_factory.mktemp("glue")
+    (folder / "package.json").write_text('{ "type": "module" }\n', encoding="utf-8")  # what Node takes `.js` by
     for case in CASES:
         kernel = kernel_of(case)
         kernel.save(folder)

@@ -2,7 +2,7 @@
 
 import js from '@eslint/js';
 
-const names = ['Array', 'URL', 'process', 'atob', 'btoa', 'navigator', 'console'];
+const names = ['URL', 'process', 'atob', 'btoa', 'navigator', 'console'];
 
 export default [
   js.configs.recommended,

@@ -1,0 +1,275 @@
+"""DequantizeLinear: the host's side of the kernel `blocked`.
+
+    x             input   int4
+    x_scale       input   float16
+    x_zero_point  input   int4
+    y             output  float16
+
+It runs on a device, buffers and a queue that are yours, and needs nothing but WebGPU:
+
+    kernel = Kernel(device)
+    plan = kernel.plan({"x": (...), "x_scale": (...), "x_zero_point": (...)})
+    kernel.encode(compute_pass, {"x": x, "x_scale": x_scale, "x_zero_point": x_zero_point, "y": y}, plan)  # buffers of plan.sizes bytes with usage STORAGE
+
+Or, for tensors in memory: kernel.run({"x": (data, shape), ...}).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import Any
+
+NAME = "blocked"
+BITS = {"x": 4, "x_scale": 16, "x_zero_point": 4, "y": 16}
+"""The tensors, and the bits of an element; the first has the lowest bits of the first u32 word."""
+INPUTS = ("x", "x_scale", "x_zero_point")
+OUTPUTS = ("y",)
+PASSES: tuple[tuple[str, tuple[tuple[int, str, str], ...]], ...] = (
+    (
+        "main",
+        (
+            (0, "x", "read-only-storage"),
+            (1, "x_scale", "read-only-storage"),
+            (2, "x_zero_point", "read-only-storage"),
+            (3, "y", "storage"),
+            (4, "params", "uniform"),
+        ),
+    ),
+)
+"""The dispatches, one after the other: entry point, and number, buffer and type of each binding."""
+GROUP = 0
+
+_MAP_READ, _COPY_SRC, _COPY_DST, _UNIFORM, _STORAGE = 1, 4, 8, 64, 128
+_COMPUTE = 4
+
+
+@dataclass(frozen=True)
+class Run:
+    """One part of the tensors: where it begins in each and how much of it is bound, in bytes; and the workgroups of each pass."""
+
+    offsets: Mapping[str, int]
+    sizes: Mapping[str, int]
+    uniforms: Mapping[str, bytes]
+    dispatches: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Counts of elements and sizes in bytes of the tensors, and the runs that compute them; none where there is nothing to compute."""
+
+    counts: Mapping[str, int]
+    sizes: Mapping[str, int]
+    runs: tuple[Run, ...]
+
+
+def plan(shapes: Mapping[str, Sequence[int]], max_binding_size: int = 134217728) -> Plan:
+    """Return the plan for tensors of these shapes, in several runs where one is larger than a binding may be.
+
+    Raises ValueError for shapes that do not go together, and for tensors that are too large and cannot be parted.
+    """
+    extents = _read_shapes(shapes)
+    counts, sizes = _measure(**extents)
+    if any(sizes[name] == 0 for name in OUTPUTS):
+        return Plan(counts, sizes, ())
+    _, _, parts = _find_cut(**extents)
+    if any(sizes[name] > max_binding_size or counts[name] > most for name, (_, _, most) in parts.items()):
+        return Plan(counts, sizes, _plan_parts(extents, max_binding_size))
+    return Plan(counts, sizes, (_plan_run(extents, {}, max_binding_size),))
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(f"{NAME}: {message}")
+
+
+def _ceil_div(dividend: int, divisor: int) -> int:
+    return -(-dividend // divisor)
+
+
+def _read_shapes(shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Return what all else follows from."""
+    for name in ("x", "x_scale", "x_zero_point"):
+        _check(name in shapes and all(dim >= 0 for dim in shapes[name]), f"{name} has no shape")
+        _check(prod(max(dim, 1) for dim in shapes[name]) <= 2**40, f"{name} is too large")
+    _check(len(shapes["x"]) >= 1, "needs rank(x) >= 1")
+    outer = prod(shapes["x"][:-1])
+    axis = shapes["x"][-1]
+    blocks = _ceil_div(axis, 32)
+    groups = outer * blocks
+    _check(prod(shapes["x_scale"]) == groups, "needs numel(x_scale) = groups")
+    _check(len(shapes["x_scale"]) == len(shapes["x"]), "needs rank(x_scale) = rank(x)")
+    _check(shapes["x_scale"][-1] == blocks, "needs x_scale.shape[-1] = blocks")
+    _check(prod(shapes["x_zero_point"]) == groups, "needs numel(x_zero_point) = groups")
+    _check(len(shapes["x_zero_point"]) == len(shapes["x"]), "needs rank(x_zero_point) = rank(x)")
+    _check(shapes["x_zero_point"][-1] == blocks, "needs x_zero_point.shape[-1] = blocks")
+    return {"outer": outer, "axis": axis}
+
+
+def _measure(outer: int, axis: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many elements and bytes each tensor has."""
+    count = outer * axis
+    blocks = _ceil_div(axis, 32)
+    groups = outer * blocks
+    counts = {
+        "x": count,
+        "x_scale": groups,
+        "x_zero_point": groups,
+        "y": count,
+    }
+    sizes = {
+        "x": 4 * _ceil_div(count, 8),
+        "x_scale": 4 * _ceil_div(groups, 2),
+        "x_zero_point": 4 * _ceil_div(groups, 8),
+        "y": 4 * _ceil_div(count, 2),
+    }
+    return counts, sizes
+
+
+def _dispatch(outer: int, axis: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int], ...]]:
+    """Return the contents of the uniforms and the workgroups of each pass."""
+    count = outer * axis
+    _check(count <= 4294967232, "needs count <= 4294967232")
+    invocations = _ceil_div(count, 8)
+    workgroups = _ceil_div(invocations, 64)
+    workgroups_x = min(workgroups, 65535)
+    _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")
+    blocks = _ceil_div(axis, 32)
+    uniforms = {
+        "params": _words(
+            24,
+            (0, "n", count),
+            (4, "units", invocations),
+            (8, "groups_x", workgroups_x),
+            (12, "axis", axis),
+            (16, "inner", 1),
+            (20, "blocks", blocks),
+        ),
+    }
+    dispatches = ((workgroups_x, _ceil_div(workgroups, workgroups_x), 1),)
+    return uniforms, dispatches
+
+
+def _words(size: int, *fields: tuple[int, str, int]) -> bytes:
+    """Return so many bytes, with each value as a u32 at the offset of its name."""
+    content = bytearray(size)
+    for offset, name, value in fields:
+        _check(0 <= value < 2**32, f"{name} is {value}, which is no u32")
+        content[offset : offset + 4] = value.to_bytes(4, "little")
+    return bytes(content)
+
+
+def _find_cut(outer: int, axis: int) -> tuple[str, int, dict[str, tuple[int, int, int]]]:
+    """Return how the tensors are parted: along which extent, in which steps, and for each tensor the elements of a step.
+
+    A part of a tensor begins at a multiple of so many elements as the second number says, and has at most as many as the third.
+    """
+    blocks = _ceil_div(axis, 32)
+    if outer == 1:
+        parts = {
+            "x": (32, 512, 4294967232),
+            "y": (32, 512, 4294967232),
+            "x_scale": (1, 512, 4294967232),
+            "x_zero_point": (1, 512, 4294967232),
+        }
+        return "axis", 32, parts
+    parts = {
+        "x": (axis, 512, 4294967232),
+        "y": (axis, 512, 4294967232),
+        "x_scale": (blocks, 512, 4294967232),
+        "x_zero_point": (blocks, 512, 4294967232),
+    }
+    return "outer", 1, parts
+
+
+def _plan_parts(extents: dict[str, int], max_binding_size: int) -> tuple[Run, ...]:
+    """Return the runs that compute the tensors part by part, each beginning where all tensors can be bound."""
+    along, step, parts = _find_cut(**extents)
+    steps = 1
+    while any(steps * elements % multiple for elements, multiple, _ in parts.values()):
+        steps += 1
+    fitting = [
+        min(max_binding_size // (steps * elements * BITS[name] // 8), most // (steps * elements))
+        for name, (elements, _, most) in parts.items()
+    ]
+    length = step * steps * min(fitting)
+    _check(length > 0, f"no part is small enough for bindings of {max_binding_size} bytes")
+    runs = []
+    for start in range(0, extents[along], length):
+        part = extents | {along: min(length, extents[along] - start)}
+        offsets = {name: start // step * elements * BITS[name] // 8 for name, (elements, _, _) in parts.items()}
+        runs.append(_plan_run(part, offsets, max_binding_size))
+    return tuple(runs)
+
+
+def _plan_run(extents: dict[str, int], offsets: dict[str, int], max_binding_size: int) -> Run:
+    _, sizes = _measure(**extents)
+    for name, size in sizes.items():
+        _check(size > 0, f"{name} has no elements")
+        _check(size <= max_binding_size, f"{name} has {size} bytes, and the device binds {max_binding_size}")
+    return Run(dict.fromkeys(BITS, 0) | offsets, sizes, *_dispatch(**extents))
+
+
+class Kernel:
+    """The kernel on a device of `wgpu` or `wgpudawn`; its pipelines and layouts are made once."""
+
+    def __init__(self, device: Any) -> None:
+        """Compile the kernel."""
+        self.device = device
+        module = device.create_shader_module(label=NAME, code=WGSL)
+        self._passes = []
+        for entry_point, bindings in PASSES:
+            entries = [{"binding": number, "visibility": _COMPUTE, "buffer": {"type": kind}} for number, _, kind in bindings]
+            groups = [device.create_bind_group_layout(entries=[] if group < GROUP else entries) for group in range(GROUP + 1)]
+            layout = device.create_pipeline_layout(bind_group_layouts=groups)
+            compute = {"module": module, "entry_point": entry_point}
+            self._passes.append((device.create_compute_pipeline(layout=layout, compute=compute), groups, bindings))
+
+    def plan(self, shapes: Mapping[str, Sequence[int]]) -> Plan:
+        """Return the plan for tensors of these shapes on this device; raises ValueError as the function `plan` does."""
+        return plan(shapes, self.device.limits["max-storage-buffer-binding-size"])
+
+    def encode(self, compute_pass: Any, buffers: Mapping[str, Any], plan: Plan) -> None:
+        """Encode the runs of a plan; a tensor is a buffer, or a pair of a buffer and an offset that is a multiple of 256."""
+        for run in plan.runs:
+            resources = {
+                name: {"buffer": self.device.create_buffer_with_data(data=content, usage=_UNIFORM), "size": len(content)}
+                for name, content in run.uniforms.items()
+            }
+            for name, size in run.sizes.items():
+                buffer, offset = buffers[name] if isinstance(buffers[name], tuple) else (buffers[name], 0)
+                resources[name] = {"buffer": buffer, "offset": offset + run.offsets[name], "size": size}
+            for (pipeline, groups, bindings), workgroups in zip(self._passes, run.dispatches, strict=True):
+                compute_pass.set_pipeline(pipeline)
+                for group, layout in enumerate(groups):
+                    entries = [{"binding": number, "resource": resources[name]} for number, name, _ in bindings if group == GROUP]
+                    compute_pass.set_bind_group(group, self.device.create_bind_group(layout=layout, entries=entries))
+                compute_pass.dispatch_workgroups(*workgroups)
+
+    def run(self, tensors: Mapping[str, tuple[bytes, Sequence[int]]]) -> dict[str, bytes]:
+        """Return the outputs' bytes for inputs that are pairs of bytes and shape, elements from the lowest bits of u32 words on."""
+        plan = self.plan({name: shape for name, (_, shape) in tensors.items()})
+        buffers = {}
+        for name, size in plan.sizes.items():
+            data = bytes(tensors[name][0]) if name in INPUTS else b""
+            if name in INPUTS:
+                least = ceil(plan.counts[name] * BITS[name] / 8)
+                _check(least <= len(data) <= size, f"{name} has {len(data)} bytes of data, not {least}")
+            usage = _STORAGE | _COPY_SRC | _COPY_DST
+            buffers[name] = self.device.create_buffer_with_data(data=data.ljust(max(size, 4), b"\0"), usage=usage)
+        encoder = self.device.create_command_encoder()
+        compute_pass = encoder.begin_compute_pass()
+        self.encode(compute_pass, buffers, plan)
+        compute_pass.end()
+        self.device.queue.submit([encoder.finish()])
+        outputs = {}
+        for name in OUTPUTS:
+            content = bytes(self.device.queue.read_buffer(buffers[name]))
+            outputs[name] = content[: ceil(plan.counts[name] * BITS[name] / 8)]
+        return outputs
+
+
+WGSL = """\
+// The text of the kernel stands here: `backticks`, ${braces}, "quotes", \\backslashes, \"""more\""", what??/ and */ have to come.
+@compute @workgroup_size(64)
+fn main() {}
+"""

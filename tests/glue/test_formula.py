@@ -1,0 +1,103 @@
+"""Formulas on their way into languages: simplified ones have the same value, and printed ones mean what they are printed from."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from typing import Any, Final
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qgen.errors import QgenError
+from qgen.glue.formula import Tree, simplify, tree
+from qgen.glue.syntax import JAVASCRIPT, PYTHON, RUST, WORDS, C
+from qgen.sidecar.formulas import evaluate_formula
+
+SHAPES: Final = {"x": (2, 3, 5), "s": (7,)}
+LET: Final = {"a": 6, "b": 4, "count_of": 9}
+
+_LEAVES: Final = st.one_of(
+    st.integers(0, 9),
+    st.sampled_from(sorted(LET)),
+    st.sampled_from([("numel", "x"), ("rank", "s"), ("dim", "x", 1), ("dim", "x", -1), ("prod_dims", "x", 1, ("rank", "x"))]),
+    st.sampled_from([("prod_dims", "x", 0, ("add", ("rank", "x"), -1)), ("prod_dims", "x", ("add", ("rank", "x"), -2), ("rank", "x"))]),
+)
+FORMULAS: Final[st.SearchStrategy[Any]] = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["add", "mul", "min", "max", "and", "or"]), inner, inner),
+        st.tuples(st.sampled_from(["add", "mul", "min", "max", "and", "or"]), inner, inner, inner),
+        st.tuples(st.sampled_from(["sub", "floor_div", "ceil_div", "mod", "eq", "le"]), inner, inner),
+        st.tuples(st.just("add"), inner, st.integers(-4, -1)),
+    ),
+    max_leaves=8,
+)
+
+
+def value(formula: Tree) -> int | None:
+    """Return the value; None where a formula has none: it divides by zero or something negative."""
+    try:
+        return evaluate_formula(formula, SHAPES, LET)
+    except QgenError:
+        return None
+
+
+@given(FORMULAS)
+def test_a_simplified_formula_has_the_same_value(formula: Tree) -> None:
+    want = value(formula)
+    if want is not None:
+        assert value(simplify(tree(formula))) == want
+
+
+@given(FORMULAS)
+def test_a_formula_in_python_has_the_same_value(formula: Tree) -> None:
+    want = value(formula)
+    if want is None:
+        return
+    names = {"shapes": SHAPES, "prod": math.prod, "_ceil_div": lambda a, b: -(-a // b), **LET}
+    assert eval(PYTHON.value(formula), names) == want  # noqa: S307 - the text is our own
+    assert eval(PYTHON.condition(formula), names) == (want != 0)  # noqa: S307 - the same
+
+
+def test_formulas_in_javascript_have_the_same_value() -> None:
+    found: dict[str, int] = {}
+
+    @given(FORMULAS)
+    def collect(formula: Tree) -> None:
+        want = value(formula)
+        if want is not None:
+            found[JAVASCRIPT.value(formula)] = want
+            found[f"Number({JAVASCRIPT.condition(formula)})"] = int(want != 0)
+
+    collect()
+    assert len(found) > 50
+    script = (
+        f"const shapes = {json.dumps(SHAPES)}, {', '.join(f'{JAVASCRIPT.name(name)} = {number}' for name, number in LET.items())};"
+        "const product = dims => dims.reduce((count, dim) => count * dim, 1);"
+        f"console.log(JSON.stringify([{', '.join(found)}]));"
+    )
+    done = subprocess.run(["node", "--input-type=module"], input=script, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == list(found.values())
+
+
+def test_parentheses_stand_where_they_are_needed() -> None:
+    formula = tree(["mul", ["add", "a", 1], ["ceil_div", ["mul", "a", "b"], ["add", "b", -1]]])
+    assert JAVASCRIPT.value(formula) == "(a + 1) * Math.ceil(a * b / (b - 1))"
+    assert PYTHON.value(formula) == "(a + 1) * _ceil_div(a * b, b - 1)"
+    assert C.value(formula) == "(a + 1) * qgen_ceil_div(a * b, b - 1)"
+    assert RUST.value(formula) == "(a + 1) * ceil_div(a * b, b - 1)"
+    assert WORDS.condition(tree(["le", 2, ["rank", "x"]])) == "rank(x) >= 2"
+    nested = tree(["sub", "a", ["mod", ["mul", 3, ["floor_div", "a", "b"]], ["sub", "a", ["sub", "b", 1]]]])
+    assert C.value(nested) == "a - 3 * (a / b) % (a - (b - 1))"
+    assert C.condition(tree(["or", ["and", "a", ["eq", "b", 1]], 0])) == "(a != 0 && b == 1) || 0 != 0"
+
+
+def test_what_is_simplified() -> None:
+    assert simplify(tree(["mul", 4, ["ceil_div", ["mul", 8, "a"], 32]])) == ("mul", 4, ("ceil_div", "a", 4))
+    assert simplify(tree(["mul", 4, ["ceil_div", ["mul", 32, "a"], 32]])) == ("mul", 4, "a")
+    assert simplify(tree(["mul", 4, ["ceil_div", ["mul", 6, "a"], 32]])) == ("mul", 4, ("ceil_div", ("mul", 6, "a"), 32))
+    assert simplify(tree(["mul", ["mul", "a", 1], ["mul", 2, "b", 3]])) == ("mul", 6, "a", "b")
+    assert simplify(tree(["add", ["rank", "x"], 0])) == ("rank", "x")
+    assert simplify(tree(["prod_dims", "x", ["add", ["rank", "x"], 0], ["rank", "x"]])) == 1
