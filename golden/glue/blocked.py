@@ -269,7 +269,7 @@ class Kernel:
 
 
 WGSL = """\
-// The text of the kernel stands here: `backticks`, ${braces}, "quotes", \\backslashes, \"""more\""", what??/ and */ have to come.
+// The text of the kernel stands here: `backticks`, ${braces}, "quotes", \\backslashes, \"\"\"more\"\"\", what??/ and */ have to come.
 @compute @workgroup_size(64)
 fn main() {}
 """

@@ -62,7 +62,7 @@ def write_python(host: Host, wgsl: str) -> dict[str, str]:
             "has_ceil_div": "ceil_div" in operations(host),
             "cut_lets": _LINES.place(cut_lets(host)),
             "ways": [line for way in host.ways for line in _way(way)],
-            "wgsl": [line.replace("\\", "\\\\").replace('"""', '\\"""') for line in wgsl.removesuffix("\n").split("\n")],
+            "wgsl": [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in wgsl.removesuffix("\n").split("\n")],
         },
     )
     return {f"{host.name}.py": module}

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from qgen.errors import QgenError
 from qgen.glue.c import write_c
-from qgen.glue.host import Host, read_host
+from qgen.glue.host import Host
 from qgen.glue.javascript import write_javascript
 from qgen.glue.python import write_python
+from qgen.glue.read import read_host
 from qgen.glue.rust import write_rust
 from qgen.kernel import Kernel, write_text
 

@@ -10,7 +10,8 @@ import pytest
 
 from qgen.errors import InternalError, QgenError
 from qgen.glue import LANGUAGES, parse_languages, write_glue
-from qgen.glue.host import Check, Let, read_host
+from qgen.glue.host import Check, Let
+from qgen.glue.read import read_host
 from qgen.sidecar.plan import plan_dispatch
 from tests.embedding.test_python import load_glue
 from tests.sidecar.handmade import dequantize_per_axis, squares_reversed, times_three
