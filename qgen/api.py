@@ -36,12 +36,12 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
 ) -> Kernel:
     """Return the kernel of one operator signature.
 
-    `op` is `QuantizeLinear` or `DequantizeLinear`; `x`, `scale` and `y` are dtypes (ONNX's names, numpy or ml_dtypes types). `scale`
-    defaults to x's type (QuantizeLinear) or y's (DequantizeLinear), `y` to uint8 or the scale's type. `granularity` is `per_tensor()`,
-    `per_axis(axis)` or `blocked(axis, block_size)`. With a `shape` (of x) all sizes are baked into the text; without one uniforms have
-    them, and one text serves every shape. `opset`, `precision` and `saturate` are as in ONNX (operators QuantizeLinear and
-    DequantizeLinear, versions 10 to 28). `name`, `entry_point` and `group` (of the bindings) are the host's choice. Raises `QgenError`,
-    which says what is allowed.
+    `op` is `QuantizeLinear`, `DequantizeLinear` or `DynamicQuantizeLinear` (whose scale and zero point are results); `x`, `scale` and `y`
+    are dtypes (ONNX's names, numpy or ml_dtypes types). `scale` defaults to x's type (QuantizeLinear) or y's (DequantizeLinear), `y` to
+    uint8 or the scale's type. `granularity` is `per_tensor()`, `per_axis(axis)` or `blocked(axis, block_size)`. With a `shape` (of x) all
+    sizes are baked into the text; without one uniforms have them, and one text serves every shape. `opset`, `precision` and `saturate` are
+    as in ONNX (operators QuantizeLinear and DequantizeLinear, versions 10 to 28). `name`, `entry_point` and `group` (of the bindings) are
+    the host's choice. Raises `QgenError`, which says what is allowed.
     """
     return compile_request(
         make_request(
@@ -66,7 +66,7 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
 
 
 def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked") -> Bundle:
-    """Return the kernels of every QuantizeLinear and DequantizeLinear node of an ONNX model.
+    """Return the kernels of every QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear node of an ONNX model.
 
     `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. Raises `QgenError` where the file is no model.
     """

@@ -159,7 +159,7 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
     Raises `QgenError` as `make_request` does, QG106 where the sidecar lacks what it needs.
     """
     try:
-        op, buffers, entry = sidecar["op"], sidecar["buffers"], sidecar["passes"][0]
+        op, buffers, entry = sidecar["op"], sidecar["buffers"], sidecar["passes"][-1]
         attributes = dict(op["attributes"])
         inputs = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] in {"input", "ignored"}]
         outputs = [buffer["element"]["dtype"] for buffer in buffers if buffer["role"] == "output"]

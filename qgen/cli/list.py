@@ -59,9 +59,9 @@ def _cell(title: str, value: object) -> str:
 
 
 def _ops() -> Iterable[Row]:
-    from qgen.signatures import TABLES  # start-up time
+    from qgen.signatures.tables import DYNAMIC, DYNAMIC_ROW, ONNX, TABLES  # start-up time
 
-    for (domain, op), rows in TABLES.items():
+    for (domain, op), rows in {**TABLES, (ONNX, DYNAMIC): (DYNAMIC_ROW,)}.items():
         yield {
             "operator": op,
             "domain": domain,

@@ -1,4 +1,4 @@
-"""`qgen onnx`: a kernel for every QuantizeLinear and DequantizeLinear node of a model."""
+"""`qgen onnx`: a kernel for every quantizing and dequantizing node of a model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from qgen.cli.terminal import count, warn
 if TYPE_CHECKING:
     from qgen.importer import Bundle
 
-SUMMARY: Final = "compile every QuantizeLinear and DequantizeLinear node of a model"
+SUMMARY: Final = "compile every quantizing and dequantizing node of a model"
 USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--glue L,...] [--dry-run]"
 DESCRIPTION: Final = """\
 Compiles a kernel for each QuantizeLinear and DequantizeLinear node of an ONNX model, of ai.onnx and
-com.microsoft, in the main graph, in subgraphs and in functions; equal kernels once. DIR/index.json maps each
-node to its kernel, with the reason for each node that was left out. Prints the same as a table.
+com.microsoft, and for each DynamicQuantizeLinear node; in the main graph, in subgraphs and in functions,
+equal kernels once. DIR/index.json maps each node to its kernel, with the reason for each node that was left
+out. Prints the same as a table.
 """
 
 

@@ -15,7 +15,7 @@ SHAPES: Final = ("baked", "uniform")
 
 
 def load_bundle(model: str | os.PathLike[str], *, shapes: str = "baked", target: str = "webgpu", numerics: str = "exact") -> Bundle:
-    """Return the kernels of every QuantizeLinear and DequantizeLinear node of an ONNX model.
+    """Return the kernels of every QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear node of an ONNX model.
 
     Nodes of ai.onnx and com.microsoft, in the main graph, in subgraphs, and in model-local functions, once for each call. `shapes` is
     `baked` (uniforms where inference does not know all of x's shape) or `uniform`. A node that has no kernel is in the bundle with its

@@ -19,10 +19,17 @@ from qgen.importer.tensors import has_data
 from qgen.importer.text import printable
 from qgen.importer.walk import Site
 from qgen.signatures import Row, find_rows, signature_warnings
-from qgen.signatures.tables import ATTRIBUTE_DEFAULTS, DEQUANTIZE, MICROSOFT, QUANTIZE
+from qgen.signatures.tables import ATTRIBUTE_DEFAULTS, DEQUANTIZE, DYNAMIC, DYNAMIC_ROW, MICROSOFT, ONNX, QUANTIZE
 
 _INT32: Final = DTYPES["int32"]
 _UINT8: Final = DTYPES["uint8"]
+_FLOAT32: Final = DTYPES["float32"]
+_OPERANDS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    QUANTIZE: (("x", "y_scale", "y_zero_point"), ("y",)),
+    DEQUANTIZE: (("x", "x_scale", "x_zero_point"), ("y",)),
+    DYNAMIC: (("x",), ("y", "y_scale", "y_zero_point")),
+}
+"""The names of each operator's inputs and outputs."""
 _EXPORTER: Final = "the exporter is at fault: `onnx.checker.check_model` says more"
 
 
@@ -37,7 +44,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The operands of a node by the operator's names: x, scale, zero point where there is one, and y."""
+    """The operands of a node by the operator's names: x, y, scale, and zero point where there is one."""
 
     names: Mapping[str, str]
     values: Mapping[str, Value]
@@ -54,13 +61,11 @@ class Operands:
 
 
 def find_operands(site: Site) -> Operands:
-    """Return the operands of a node; those that it lacks are not there, and another operator than the two has none."""
+    """Return the operands of a node; those that it lacks are not there, and another operator than the three has none."""
     node = site.node
-    if node.op_type not in {QUANTIZE, DEQUANTIZE}:
-        return Operands({}, {})
-    prefix = "y" if node.op_type == QUANTIZE else "x"
-    given = zip(("x", f"{prefix}_scale", f"{prefix}_zero_point"), node.input, strict=False)
-    names = {operand: name for operand, name in given if name} | ({"y": node.output[0]} if node.output and node.output[0] else {})
+    inputs, outputs = _OPERANDS.get(node.op_type, ((), ()))
+    given = (*zip(inputs, node.input, strict=False), *zip(outputs, node.output, strict=False))
+    names = {operand: name for operand, name in given if name}
     return Operands(names, {operand: site.scope.find(name) for operand, name in names.items()})
 
 
@@ -69,6 +74,8 @@ def make_node_request(site: Site, operands: Operands, choices: Choices) -> tuple
     node, domain = site.node, normal_domain(site.node.domain)
     row = _find_row(site, domain)
     attributes = _read_attributes(node, row)
+    if row is DYNAMIC_ROW:
+        return _dynamic_request(site, operands, choices), ()
     x, scale, zero_point = _inputs(node, operands)
     y = operands.values.get("y", UNKNOWN)
     x_dtype, scale_dtype, y_dtype = _dtypes(row, attributes, (x, scale, zero_point, y))
@@ -97,9 +104,30 @@ def make_node_request(site: Site, operands: Operands, choices: Choices) -> tuple
     return request, warnings
 
 
+def _dynamic_request(site: Site, operands: Operands, choices: Choices) -> Request:
+    """Return the request for a DynamicQuantizeLinear, whose types are given by its text."""
+    node = site.node
+    inputs, outputs = _OPERANDS[DYNAMIC]
+    if len(node.input) != len(inputs) or len(node.output) != len(outputs) or len(operands.names) != len((*inputs, *outputs)):
+        what = f"it has {len(node.input)} inputs and {len(node.output)} outputs, with names for {len(operands.names)}"
+        raise QgenError("QG425", f"{what}: {DYNAMIC} takes x, and gives y, its scale and its zero point", hint=_EXPORTER)
+    x = operands.values["x"]
+    _agree(_UINT8, _known_dtype(operands.values["y"], "y"), "what the node computes", "y as the model declares it")
+    _agree(_FLOAT32, _known_dtype(operands.values["y_scale"], "the scale"), "the scale", "the scale as the model declares it")
+    _agree(_UINT8, _known_dtype(operands.values["y_zero_point"], "the zero point"), "the zero point", "that which the model declares")
+    return make_request(
+        DYNAMIC,
+        x=_known_dtype(x, "x") or _FLOAT32,
+        shape=_baked(x.dims) if choices.shapes == "baked" else None,
+        opset=site.opsets[ONNX],
+        numerics=choices.numerics,
+        target=choices.target,
+    )
+
+
 def _find_row(site: Site, domain: str) -> Row:
     op = site.node.op_type
-    rows = find_rows(domain, op)
+    rows = (DYNAMIC_ROW,) if (domain, op) == (ONNX, DYNAMIC) else find_rows(domain, op)
     if not rows:
         if domain == MICROSOFT:
             message = f"of com.microsoft's operators qgen compiles QuantizeLinear and DequantizeLinear, not {printable(op)}"

@@ -30,7 +30,7 @@ from qgen.importer.infer import infer_model
 from qgen.importer.scopes import Scope, Value, function_scope, make_scope
 from qgen.importer.tensors import has_data
 from qgen.importer.text import printable
-from qgen.signatures.tables import DEQUANTIZE, MICROSOFT, ONNX, QUANTIZE
+from qgen.signatures.tables import DEQUANTIZE, DYNAMIC, MICROSOFT, ONNX, QUANTIZE
 
 _FUNCTION_IR: Final = 10
 """The version of the format that has functions with overloads and types."""
@@ -109,13 +109,13 @@ class Walk:
                 yield from self._graph(inner, inner_twin, scope, inside)
 
     def _is_listed(self, node: NodeProto) -> bool:
-        """Tell whether the index lists the node: the two operators in any domain, DynamicQuantizeLinear, and all of com.microsoft's."""
+        """Tell whether the index lists the node: the three operators in any domain, and all of com.microsoft's."""
         domain = normal_domain(node.domain)
-        if domain in {ONNX, MICROSOFT} and node.op_type in {QUANTIZE, DEQUANTIZE}:
+        if domain in {ONNX, MICROSOFT} and node.op_type in {QUANTIZE, DEQUANTIZE, DYNAMIC}:
             return True
         if call_key(node) in self.functions:
             return False
-        return domain == MICROSOFT or node.op_type in {QUANTIZE, DEQUANTIZE, "DynamicQuantizeLinear"}
+        return domain == MICROSOFT or node.op_type in {QUANTIZE, DEQUANTIZE, DYNAMIC}
 
     def _body(self, key: FunctionKey, call: NodeProto, scope: Scope) -> tuple[GraphProto, GraphProto]:
         values = [scope.find(name) for name in call.input]

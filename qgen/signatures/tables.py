@@ -178,6 +178,9 @@ TABLES: Final[dict[tuple[str, str], tuple[Row, ...]]] = {
 }  # fmt: skip
 """The rows of every operator, oldest first, by domain and name."""
 
+DYNAMIC_ROW: Final = Row(ONNX, DYNAMIC, DYNAMIC_VERSION, (FLOAT32,), (FLOAT32,), (UINT8,), frozenset(), scale_is_x=True)
+"""The one version of DynamicQuantizeLinear; its scale is a result, so it is no row of the other operators' tables."""
+
 OPERANDS: Final = ("x", "scale", "y")
 
 

@@ -305,7 +305,7 @@ def test_an_unknown_mode_or_target_is_an_error_and_no_reason(choice: dict[str, s
 
 
 REASONS = {
-    "QG420": "g (float[2] a) => (y, s, z) { y, s, z = DynamicQuantizeLinear (a) }",
+    "QG420": "g (float[2] a) => (y, s, z) { y, s, z = other.DynamicQuantizeLinear (a) }",
     "QG421": "g (float[2] a, float16 s) => (y) { b = other.Op (a)  y = QuantizeLinear <precision = 1> (b, s) }",
     "QG422": "g (double[2] a, float s) => (y) { y = QuantizeLinear (a, s) }",
     "QG423": "g (float[2] a, int64[R] r, float[1] t) => (y) { s = Reshape (t, r)  y = QuantizeLinear (a, s) }",
@@ -343,6 +343,15 @@ def test_operators_that_are_not_imported_are_left_out(tmp_path: Path, golden: Go
         ("g (float[2] a, float s) => (int8[2] y) { y = QuantizeLinear (a, s) }", "QG428"),
         ("g (float[2] a, float s) => (y) { y = QuantizeLinear (a, s, s, s) }", "QG425"),
         ("g (float[2] a, float s) => (y, z) { y, z = QuantizeLinear (a, s) }", "QG425"),
+        ("g (float[2] a) => (y, s) { y, s = DynamicQuantizeLinear (a) }", "QG425"),
+        ("g (float[2] a, float[2] b) => (y, s, z) { y, s, z = DynamicQuantizeLinear (a, b) }", "QG425"),
+        ("g () => (y, s, z) { y, s, z = DynamicQuantizeLinear () }", "QG425"),
+        ("g (float[2] a) => (y, s, z) { y, s, z = DynamicQuantizeLinear <axis = 1> (a) }", "QG424"),
+        ("g (float16[2] a) => (y, s, z) { y, s, z = DynamicQuantizeLinear (a) }", "QG204"),
+        ("g (float[2] a) => (int8[2] y, s, z) { y, s, z = DynamicQuantizeLinear (a) }", "QG428"),
+        ("g (float[2] a) => (y, float16 s, z) { y, s, z = DynamicQuantizeLinear (a) }", "QG428"),
+        ("g (float[2] a) => (y, s, int8 z) { y, s, z = DynamicQuantizeLinear (a) }", "QG428"),
+        ("g (float[2] a) => (y, s, z) { y, s, z = com.microsoft.DynamicQuantizeLinear (a) }", "QG420"),
         ("g (seq(float[2]) a, double s) => (y) { y = DequantizeLinear (a, s) }", "QG422"),
         ("g (float[2] a, float[3] s) => (y) { y = QuantizeLinear <axis = 0> (a, s) }", "QG226"),
         ("g (float[2] a, float[2] s) => (y) { y = QuantizeLinear <axis = 3> (a, s) }", "QG222"),

@@ -291,7 +291,7 @@ def test_names_reach_neither_texts_nor_paths(name: str, tmp_path: Path) -> None:
 
 def test_the_index_tells_the_kernel_of_each_node_and_why_one_has_none(tmp_path: Path) -> None:
     text = """g (float[2] a, float[2] b) => (y, z, p, q) <float s = {0.5}> {
-        y = QuantizeLinear (a, s)  z = QuantizeLinear (b, s)  p, q, r = DynamicQuantizeLinear (a)
+        y = QuantizeLinear (a, s)  z = QuantizeLinear (b, s)  p, q = com.microsoft.DynamicQuantizeLSTM (a)
     }"""
     bundle = load(tmp_path, text)
     written = bundle.save(tmp_path / "out")
@@ -306,6 +306,68 @@ def test_the_index_tells_the_kernel_of_each_node_and_why_one_has_none(tmp_path: 
     load(tmp_path / "again", text).save(tmp_path / "again" / "out")
     for path in written:
         assert (tmp_path / "again" / "out" / path.name).read_bytes() == path.read_bytes()
+
+
+DYNAMIC = "g ({x} a) => (y, s, z) {{ y, s, z = DynamicQuantizeLinear (a) }}"
+
+
+def test_a_dynamic_quantization_is_compiled_as_the_api_compiles_it(tmp_path: Path) -> None:
+    bundle = load(tmp_path, DYNAMIC.format(x="float[2,6]"))
+    kernel = qgen.compile("DynamicQuantizeLinear", x="float32", shape=(2, 6))
+    assert {name: each.wgsl for name, each in bundle.kernels.items()} == {kernel.name: kernel.wgsl}
+    (node,) = bundle.nodes
+    assert (node.path, node.op, node.domain, node.kernel, node.reason) == ("#0", "DynamicQuantizeLinear", "ai.onnx", kernel.name, None)
+    assert node.tensors == {"x": "a", "y": "y", "y_scale": "s", "y_zero_point": "z"}
+    assert node.sources == {"x": "input", "y": "value", "y_scale": "value", "y_zero_point": "value"}
+    assert node.shapes == {"x": (2, 6), "y": (2, 6), "y_scale": (), "y_zero_point": ()}
+    assert node.warnings == ()
+
+
+@pytest.mark.parametrize("opset", [11, 13, 17, 21, 28])
+def test_a_dynamic_quantization_has_one_version(opset: int, tmp_path: Path) -> None:
+    node = one_node(tmp_path, DYNAMIC.format(x="float[2]"), f'"" : {opset}')
+    assert node.kernel == qgen.compile("DynamicQuantizeLinear", x="float32", shape=(2,)).name
+
+
+def test_a_dynamic_quantization_before_opset_11_is_left_out(tmp_path: Path) -> None:
+    node = one_node(tmp_path, DYNAMIC.format(x="float[2]"), '"" : 10')
+    assert node.reason is not None
+    assert node.reason.code == "QG202"
+
+
+@pytest.mark.parametrize(("x", "shapes"), [("float[2,N]", "baked"), ("float[2,6]", "uniform"), ("float", "baked")])
+def test_a_dynamic_quantization_of_unknown_shape_is_left_to_uniforms(x: str, shapes: str, tmp_path: Path) -> None:
+    node = one_node(tmp_path, DYNAMIC.format(x=x), shapes=shapes)
+    wanted = qgen.compile("DynamicQuantizeLinear", x="float32", shape=() if x == "float" else None)
+    assert node.kernel == wanted.name
+
+
+def test_a_dynamic_quantization_of_a_value_of_unknown_type_takes_its_only_type(tmp_path: Path) -> None:
+    text = "g (float[2] a) => (y, s, z) { b = other.Op (a)  y, s, z = DynamicQuantizeLinear (b) }"
+    node = one_node(tmp_path, text, '"" : 21, "other" : 1')
+    assert node.kernel == qgen.compile("DynamicQuantizeLinear", x="float32").name
+
+
+def test_results_of_a_dynamic_quantization_are_dequantized(tmp_path: Path) -> None:
+    """Its scale and zero point are scalars for the next node, known by inference; in a subgraph and in a function as well."""
+    text = """
+        g (float[2,3] a, bool c) => (o, p) {
+            y, s, z = DynamicQuantizeLinear (a)
+            o = If (c) <
+                then_branch = t () => (float[2,3] t1) { t0, ts, tz = DynamicQuantizeLinear (a)  t1 = DequantizeLinear (y, s, z) },
+                else_branch = e () => (float[2,3] e1) { e1 = Identity (a) }>
+            p = local.f (a)
+        }
+        <opset_import: ["" : 13], domain: "local"> f (x) => (q) { q, qs, qz = DynamicQuantizeLinear (x) }"""
+    bundle = load(tmp_path, text)
+    assert [(node.path, node.op, node.reason) for node in bundle.nodes] == [
+        ("#0", "DynamicQuantizeLinear", None),
+        ("#1/then_branch/#0", "DynamicQuantizeLinear", None),
+        ("#1/then_branch/#1", "DequantizeLinear", None),
+        ("#2/local.f/#0", "DynamicQuantizeLinear", None),
+    ]
+    assert len({node.kernel for node in bundle.nodes if node.op == "DynamicQuantizeLinear"}) == 1
+    assert bundle.nodes[2].shapes["x_scale"] == ()
 
 
 def test_external_data_are_not_read(tmp_path: Path) -> None:
@@ -323,11 +385,11 @@ def test_external_data_are_not_read(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def examples() -> list[TestCase]:
-    """The examples of both operators in onnx; making those of other operators warns, which is theirs to mend."""
+    """The examples of the three operators in onnx; making those of other operators warns, which is theirs to mend."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = load_model_tests(kind="node")
-    return [case for case in cases if re.match(r"test_(de)?quantizelinear", case.name) and not case.name.endswith("_expanded")]
+    return [case for case in cases if re.match(r"test_(de|dynamic)?quantizelinear", case.name) and not case.name.endswith("_expanded")]
 
 
 def test_every_example_of_onnx_is_imported_and_gives_its_results(examples: list[TestCase], tmp_path: Path) -> None:
@@ -338,12 +400,13 @@ def test_every_example_of_onnx_is_imported_and_gives_its_results(examples: list[
         (node,) = bundle.nodes
         assert (case.name, node.reason) == (case.name, None)
         kernel = bundle.kernels[str(node.kernel)]
-        for inputs, (expected,) in case.data_sets or ():
+        for inputs, expected in case.data_sets or ():
             arrays = [_array(each) for each in inputs]
-            (result,) = kernel.run(dict(zip(kernel.inputs, arrays, strict=True)), device="cpu").values()
-            assert (result.dtype, result.tobytes()) == (_array(expected).dtype, _array(expected).tobytes()), case.name
+            results = kernel.run(dict(zip(kernel.inputs, arrays, strict=True)), device="cpu")
+            for result, want in zip(results.values(), map(_array, expected), strict=True):
+                assert (result.dtype, result.shape, result.tobytes()) == (want.dtype, want.shape, want.tobytes()), case.name
             compared += 1
-    assert compared >= 27
+    assert compared >= 30
 
 
 def _array(value: object) -> np.ndarray[Any, Any]:
