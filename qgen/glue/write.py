@@ -12,6 +12,7 @@ from qgen.errors import QgenError
 from qgen.glue.c import write_c
 from qgen.glue.host import Host
 from qgen.glue.javascript import write_javascript
+from qgen.glue.ort import write_ort_template
 from qgen.glue.python import write_python
 from qgen.glue.read import read_host
 from qgen.glue.rust import write_rust
@@ -22,6 +23,7 @@ _WRITERS: Final[dict[str, Callable[[Host, str], dict[str, str]]]] = {
     "python": write_python,
     "c": write_c,
     "rust": write_rust,
+    "ort-template": write_ort_template,
 }
 
 LANGUAGES: Final = tuple(_WRITERS)
