@@ -44,8 +44,8 @@ ORACLE_IMPORTS: Final = frozenset({"errors", "dtypes", "arrays", "shapes", "sign
 """The oracle judges passes, numerics and evaluator, so it may not share anything with them."""
 
 _COMPUTING: Final = frozenset({
-    "shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "conform", "package",
-    "cli",
+    "shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "conform",
+    "package", "cli",
 })  # fmt: skip
 
 DOORS: Final[dict[str, frozenset[str]]] = {

@@ -12,6 +12,7 @@ from qgen.cli.terminal import warn
 
 if TYPE_CHECKING:
     from qgen.compiler import Request
+    from qgen.kernel import Kernel
 
 SUMMARY: Final = "compile one kernel, or every one there is"
 USAGE: Final = "qgen emit OP --x T [--scale T] [--y T] [options] [-o DIR]\n       qgen emit --all [--jobs N] -o DIR"
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
     add_glue(parser)
+    parser.add_argument("--also", metavar="L,...", help="translate the kernel too, by naga: spirv, glsl, hlsl, msl")
     add_quiet(parser)
 
 
@@ -53,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--jobs goes with --all")
     if arguments.glue is not None and arguments.output == "-":
         arguments.parser.error("glue goes beside the kernel into a folder, so `-o -` has no meaning")
+    if arguments.also is not None and arguments.output == "-":
+        arguments.parser.error("translations go beside the kernel into a folder, so `-o -` has no meaning")
     from qgen.glue import save_glue  # start-up time
     from qgen.kernel import compile_request  # start-up time
 
@@ -63,10 +67,27 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(kernel.wgsl)
         return 0
     folder = arguments.output or "."
-    for path in (*kernel.save(folder), *save_glue(kernel, folder, languages)):
+    translations = _translate(kernel, arguments.also)
+    for path in (*kernel.save(folder), *save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
         if not arguments.quiet:
             print(path)
     return 0
+
+
+def _translate(kernel: Kernel, targets: str | None) -> dict[str, bytes]:
+    """Return the files of `--also`, made before anything is written."""
+    from qgen.package.translate import parse_targets, translate_kernel  # start-up time
+
+    return translate_kernel(kernel, parse_targets(targets)) if targets is not None else {}
+
+
+def _save_translations(files: dict[str, bytes], folder: str) -> tuple[Path, ...]:
+    """Write the files of `--also` and return their paths."""
+    from qgen.kernel import write_bytes  # start-up time
+
+    for name, data in files.items():
+        write_bytes(Path(folder) / name, data)
+    return tuple(Path(folder) / name for name in files)
 
 
 def warn_of_request(request: Request, color: str) -> None:
@@ -81,7 +102,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
     from qgen.compiler import make_request  # start-up time
 
-    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "glue")
+    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "glue", "also")
     given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
     if given:
         word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"
