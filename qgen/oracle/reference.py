@@ -74,7 +74,7 @@ def evaluate_reference(program: Program, granularity: Granularity, inputs: Mappi
                 name: _result(program.operand(name), value, shape, granularity) for name, value in written.items() if name not in reductions
             }
             values |= written  # a later kernel reads it
-    return results
+    return {operand.name: results[operand.name] for operand in program.outputs}
 
 
 def _result(operand: Operand, value: Values, shape: tuple[int, ...], granularity: Granularity) -> Array:
