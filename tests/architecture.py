@@ -55,6 +55,7 @@ DOORS: Final[dict[str, frozenset[str]]] = {
     "wgpudawn": frozenset({"runtime", "validate"}),
     "onnx": frozenset({"importer"}),
     "google": frozenset({"importer"}),  # protobuf, whose errors onnx raises
+    "distributed": frozenset({"conform"}),  # Dask
     "numpy": _COMPUTING,
     "ml_dtypes": _COMPUTING,
 }

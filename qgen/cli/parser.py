@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 from qgen import __version__
-from qgen.cli import build, check, conform, emit, explain, onnx, package, run, selftest, show
+from qgen.cli import build, check, conform, emit, exhaust, explain, onnx, package, run, selftest, show
 from qgen.cli import list as list_
 from qgen.cli.arguments import SIGNED_OPTIONS, one_of
 
@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "run": run,
     "check": check,
     "conform": conform,
+    "exhaust": exhaust,
     "selftest": selftest,
     "show": show,
     "list": list_,
@@ -33,7 +34,7 @@ _SUMMARIES: Final = {
     **{name: module.SUMMARY for name, module in COMMANDS.items()},
     "validate": "judge WGSL with naga and Tint, by naga's own command line (qgen validate --help)",
 }
-_ORDER: Final = ("emit", "onnx", "build", "package", "run", "check", "conform", "selftest", "validate", "show", "list", "explain")
+_ORDER: Final = ("emit", "onnx", "build", "package", "run", "check", "conform", "exhaust", "selftest", "validate", "show", "list", "explain")
 _EPILOG: Final = "\n".join(
     [
         "commands:",

@@ -9,6 +9,8 @@ import pytest
 from tests.cli.conftest import Command
 from tests.goldens import Goldens
 
+FEW = "--only op=QuantizeLinear --only x=float16 --only scale=float16 --only y=uint4 --only division=float16 --only granularity=blocked"
+
 TRANSCRIPTS = {
     "help": "--help",
     "help_emit": "emit --help",
@@ -19,6 +21,8 @@ TRANSCRIPTS = {
     "help_check": "check -h",
     "help_show": "show --help",
     "help_selftest": "selftest --help",
+    "help_conform": "conform --help",
+    "help_exhaust": "exhaust --help",
     "help_list": "list --help",
     "help_explain": "explain --help",
     "no_command": "",
@@ -126,6 +130,23 @@ TRANSCRIPTS = {
     "selftest_quiet": "selftest --device cpu -q",
     "selftest_emit": "selftest --emit out",
     "selftest_unwritable": "selftest --emit text.txt",
+    "conform": f"conform --stack cpu --stack cpu:worst {FEW} --texts 1",
+    "conform_quiet": f"conform --stack cpu {FEW} --texts 1 -q",
+    "conform_fast": f"conform --stack cpu {FEW} --texts 1 --mode fast",
+    "conform_resume": f"conform --stack cpu {FEW} --texts 1 --resume out.jsonl --report report.json --report report.html",
+    "conform_nothing": "conform --only y=unit4",
+    "conform_bad_mode": "conform --mode exakt",
+    "conform_bad_texts": "conform --texts 5",
+    "conform_bad_report": "conform --report report.txt",
+    "conform_bad_shard": "conform --stack cpu --shard 2",
+    "conform_unwritable": f"conform --stack cpu {FEW} --texts 1 --report text.txt/report.json",
+    "exhaust": "exhaust codes --device cpu --shard 5/300",
+    "exhaust_quiet": "exhaust codes --device cpu --shard 5/300 -q",
+    "exhaust_resume": "exhaust codes --device cpu --shard 5/300 --resume out.jsonl",
+    "exhaust_modes": "exhaust modes --device cpu --shard 5/9999",
+    "exhaust_unknown": "exhaust f61",
+    "exhaust_nothing": "exhaust",
+    "exhaust_bad_workers": "exhaust codes --device cpu --workers threads",
     "onnx_dry_run": "onnx model.onnx --dry-run --shapes uniform",
     "onnx_glue": "onnx model.onnx -o out --glue rust",
     "onnx_quiet": "onnx model.onnx -o out -q",
@@ -149,6 +170,8 @@ WRITES = {
     "onnx_glue",
     "emit_glue",
     "selftest_emit",
+    "conform_resume",
+    "exhaust_resume",
 }
 
 
