@@ -39,15 +39,17 @@ class Choice(Generic[Value]):
 
 def drop_variables(rows: Mapping[Key, Value]) -> dict[Key, Value]:
     """Return the rows with "" for each variable that makes no difference, which leaves fewer rows."""
-    kept = dict(rows)
+    numbers: dict[Value, int] = {}  # values are long, and are compared for each variable
+    kept = {key: numbers.setdefault(value, len(numbers)) for key, value in rows.items()}
     for at in range(len(next(iter(kept)))):
-        fewer: dict[Key, Value] = {}
-        for key, value in kept.items():
-            if fewer.setdefault((*key[:at], "", *key[at + 1 :]), value) != value:
+        fewer: dict[Key, int] = {}
+        for key, number in kept.items():
+            if fewer.setdefault((*key[:at], "", *key[at + 1 :]), number) != number:
                 break
         else:
             kept = fewer
-    return kept
+    values = list(numbers)
+    return {key: values[number] for key, number in kept.items()}
 
 
 def choose(rows: Mapping[Key, Value]) -> Choice[Value]:

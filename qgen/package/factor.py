@@ -142,14 +142,15 @@ def _align(forms: Sequence[Parts], head: Callable[[str], str]) -> list[Column]:
 
 def _group(rows: Mapping[Key, Parts], columns: Sequence[Column]) -> list[dict[Key, Parts]]:
     """Return the columns in groups: those beside each other are one where the choices of one are among those of the other."""
-    groups: list[dict[Key, Parts]] = []
+    forms = list(dict.fromkeys(rows.values()))
+    groups: list[dict[Parts, Parts]] = []
     for column in columns:
-        part = {key: column.get(form, ()) for key, form in rows.items()}
+        part = {form: column.get(form, ()) for form in forms}
         if groups:
-            both = {key: groups[-1][key] + part[key] for key in rows}
+            both = {form: groups[-1][form] + part[form] for form in forms}
             kinds = len(set(groups[-1].values())), len(set(part.values()))
             if kinds == (1, 1) or (1 not in kinds and len(set(both.values())) == max(kinds)):
                 groups[-1] = both
                 continue
         groups.append(part)
-    return groups
+    return [{key: group[form] for key, form in rows.items()} for group in groups]
