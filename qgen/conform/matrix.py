@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from qgen.check import Outcome, ResumeFile, Shard, kernel_variants, matrix_requests, parse_outcome
-from qgen.compiler import Request
+from qgen.compiler import Request, make_request
 from qgen.conform.selection import select_requests
 from qgen.conform.stacks import Stack, check_on
 from qgen.kernel import compile_request
@@ -80,13 +81,19 @@ class Conformance:
         return tuple(cell for cell in self.cells if cell.stack == stack)
 
 
+@cache
+def conform_requests() -> tuple[Request, ...]:
+    """Return the matrix, and DynamicQuantizeLinear, which finds its scale itself and so is not of it."""
+    return (*matrix_requests(), make_request("DynamicQuantizeLinear", x="float32"))
+
+
 def run_matrix(plan: Plan, resume: Path | None = None, progress: Progress | None = None) -> Conformance:
     """Run every text of the plan on each of its stacks.
 
     `resume` is as for `qgen.check.sweep`, whose files this one goes on with. Raises `QgenError` QG870 where nothing is selected, QG851 and
     QG852 for the file, and what the devices raise.
     """
-    chosen = select_requests(matrix_requests(), plan.only)[plan.shard.index - 1 :: plan.shard.count]
+    chosen = select_requests(conform_requests(), plan.only)[plan.shard.index - 1 :: plan.shard.count]
     log = None if resume is None else ResumeFile(resume, parse_outcome)
     known = {} if log is None else {(outcome.kernel, outcome.device): outcome for outcome in log.entries}
     cells = []

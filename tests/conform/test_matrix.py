@@ -44,6 +44,13 @@ def test_the_words_of_a_condition_that_selects_nothing(golden: Goldens) -> None:
     golden.check("errors/QG870.err", f"{caught.value}\n")
 
 
+@pytest.mark.parametrize("mode", ["exact", "strict", "fast"])
+def test_dynamic_quantize_linear_is_there(mode: str) -> None:
+    found = run_matrix(Plan(find_stacks(["cpu", "cpu:worst"]), (mode,), ("op=DynamicQuantizeLinear",)))
+    assert [len(cell.outcomes) for cell in found.cells] == [TEXTS, TEXTS]
+    assert found.ok, [str(outcome) for cell in found.cells for outcome in cell.failures]
+
+
 def test_each_mode_has_four_texts_of_a_kernel() -> None:
     for number, request in list(enumerate(matrix_requests()))[:: len(matrix_requests()) // 40]:
         for mode in ("exact", "strict", "fast"):
