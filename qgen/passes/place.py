@@ -97,13 +97,13 @@ class _Placer:
         """Return the loop over the elements: into a variable where they have one group, so that one atomic operation is left."""
         each: list[ir.Stmt] = []
         index, before, after = name(self._index), [], []
-        group = self._plan.group
+        group = self._group_of(self._first)
         if not self._plan.group_is_shared:
             number = name(self._fresh("group"))
             each.append(_let(number, self._group_of(index)))
             group = number
         for stmt in reduced:
-            lets, key = self._elements(stmt.value, index)
+            lets, key = self._elements(stmt.value, index, group)
             each += [let for let in lets if let not in each]
             if not self._plan.group_is_shared:
                 each.append(ir.AtomicMax(stmt.operand, group, key))
@@ -111,7 +111,7 @@ class _Placer:
             greatest = self._fresh(f"{stmt.operand}_greatest")
             before.append(ir.Var(greatest, u32(0)))
             each.append(ir.Assign(greatest, ir.Builtin("max", (name(greatest), key), Scalar.U32)))
-            after.append(ir.AtomicMax(stmt.operand, self._group_of(self._first), name(greatest)))
+            after.append(ir.AtomicMax(stmt.operand, group, name(greatest)))
         return (*before, ir.For(self._index, self._first, self._end, 1, tuple(each)), *after)
 
     def _group_of(self, index: ir.Expr) -> ir.Expr:
@@ -203,17 +203,22 @@ class _Placer:
                 stmts.append(ir.Let(self._words[operand.name], ir.Load(operand.name, self._unit)))
         return stmts
 
-    def _elements(self, expr: ir.Expr, index: ir.Expr) -> tuple[list[ir.Stmt], ir.Expr]:
-        """Return what to name first, and the expression with each read replaced by the code of element `index`."""
+    def _elements(self, expr: ir.Expr, index: ir.Expr, group: ir.Expr | None = None) -> tuple[list[ir.Stmt], ir.Expr]:
+        """Return what to name first, and the expression with each read replaced by the code of element `index`.
+
+        Where `group` is given, reads of operands that a group shares have the code of that group.
+        """
         stmts: list[ir.Stmt] = []
 
         def load(node: ir.Expr) -> ir.Expr:
             if not isinstance(node, ir.Read):
                 return node
-            dtype = self._program.operand(node.operand).dtype
+            operand = self._program.operand(node.operand)
+            dtype = operand.dtype
             if node.operand in self._words:
                 return code_of_word(dtype, name(self._words[node.operand]), index)
-            lets, code = load_code(node.operand, dtype, index, self._fresh)
+            at = group if group is not None and operand.per_group else index
+            lets, code = load_code(node.operand, dtype, at, self._fresh)
             stmts.extend(lets)
             return code
 
