@@ -11,7 +11,7 @@ from typing import Final
 from qgen.errors import QgenError
 from qgen.resources import list_resources, read_resource
 
-OPTIONS: Final = ("max_workgroups_per_dimension", "workgroup_size")
+OPTIONS: Final = ("lanes", "max_workgroups_per_dimension", "workgroup_size")
 """Options that a target's name may carry: `webgpu:max_workgroups_per_dimension=7`."""
 
 
@@ -25,6 +25,8 @@ class Target:
     features: tuple[str, ...]
     language_features: tuple[str, ...]
     workgroup_size: int
+    lanes: int
+    """The elements that an invocation owns where quick code works on four at a time."""
     least_lanes: int
     """The fewest elements an invocation owns."""
     max_workgroups_per_dimension: int
@@ -59,6 +61,7 @@ def load_target(spec: str) -> Target:
         features=tuple(table["features"]),
         language_features=tuple(table["language_features"]),
         workgroup_size=table["workgroup_size"],
+        lanes=table["lanes"],
         least_lanes=table["least_lanes"],
         max_workgroups_per_dimension=table["max_workgroups_per_dimension"],
         limits=tuple(sorted(table["limits"].items())),
@@ -72,9 +75,15 @@ def _with_option(target: Target, option: str) -> Target:
     key, _, value = option.partition("=")
     if key not in OPTIONS:
         raise QgenError("QG103", f"a target has no option `{key}`", hint=f"options are {', '.join(OPTIONS)}")
-    most = 65535 if key == "max_workgroups_per_dimension" else target.limit("maxComputeWorkgroupSizeX")
+    most = {"max_workgroups_per_dimension": 65535, "lanes": 64, "workgroup_size": target.limit("maxComputeWorkgroupSizeX")}[key]
     if not value.isdecimal() or not 1 <= int(value) <= most:
         hint = f"write `{target.name.partition(':')[0]}:{key}=64`"
         raise QgenError("QG103", f"`{key}` is a whole number from 1 to {most}, not `{value}`", hint=hint)
     number = int(value)
-    return replace(target, workgroup_size=number) if key == "workgroup_size" else replace(target, max_workgroups_per_dimension=number)
+    match key:
+        case "workgroup_size":
+            return replace(target, workgroup_size=number)
+        case "lanes":
+            return replace(target, lanes=max(4, number & -4))
+        case _:
+            return replace(target, max_workgroups_per_dimension=number)

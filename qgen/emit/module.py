@@ -55,7 +55,7 @@ def emit_module(spec: ModuleSpec) -> str:
         header=_header(spec),
         bindings=_bindings(spec),
         struct=_params(program.uniforms),
-        entry_points=[emit_entry_point(kernel, atomics) for kernel in program.kernels],
+        entry_points=[emit_entry_point(kernel, atomics, program.wide) for kernel in program.kernels],
         functions=functions,
     )
 
@@ -83,7 +83,7 @@ def _bindings(spec: ModuleSpec) -> list[str]:
     lines: list[str] = []
     for number, operand in enumerate(spec.program.bound):
         access = "read_write" if operand.is_output else "read"
-        words = "array<atomic<u32>>" if operand.is_scratch else "array<u32>"
+        words = "array<atomic<u32>>" if operand.is_scratch else "array<vec4u>" if operand.name in spec.program.wide else "array<u32>"
         lines.append(f"@group({spec.group}) @binding({number}) var<storage, {access}> {operand.name}: {words};")
     if spec.program.uniforms:
         lines.append(f"@group({spec.group}) @binding({len(lines)}) var<uniform> params: Params;")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
+from qgen.ir.fold import fold_node
 from qgen.ir.precedence import ATOM, UNARY, operand_precedences, parenthesise, precedence
 from qgen.ir.program import ById, Function, Kernel
-from qgen.ir.types import Machine, Scalar, Struct
+from qgen.ir.types import LANES, Machine, Scalar, Struct, Vector
 
 INDENT = "    "
 _LEAST_I32 = -(1 << 31)
@@ -17,20 +19,21 @@ _LEAST_I32 = -(1 << 31)
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression stands: from which value on constants are hexadecimal, and which buffers are atomic."""
+    """Where an expression stands: from which value on constants are hexadecimal, which buffers are atomic, which hold vectors."""
 
     hex_from: int
     atomics: frozenset[str] = frozenset()
+    wide: frozenset[str] = frozenset()
 
 
 FUNCTION = Context(256)
 """Functions work on bits, entry points on counts, which are decimal whatever their size."""
 
 
-def emit_entry_point(kernel: Kernel, atomics: frozenset[str]) -> tuple[str, ...]:
-    """Return the lines of an entry point; `atomics` are the buffers of atomic words."""
+def emit_entry_point(kernel: Kernel, atomics: frozenset[str], wide: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the lines of an entry point; `atomics` are the buffers of atomic words, `wide` those of vectors."""
     head = f"fn {kernel.name}(@builtin(global_invocation_id) id: vec3u) {{"
-    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, Context(1 << 32, atomics)), "}")
+    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, Context(1 << 32, atomics, wide)), "}")
 
 
 @lru_cache(maxsize=1024)
@@ -47,8 +50,17 @@ def emit_struct(struct: Struct) -> tuple[str, ...]:
     return (f"struct {struct.name} {{", *(f"{INDENT}{name}: {type_.value}," for name, type_ in struct.fields), "}")
 
 
+_VECTORS: Final = {Scalar.BOOL: "vec4<bool>", Scalar.U32: "vec4u", Scalar.I32: "vec4i", Scalar.F32: "vec4f"}
+
+
 def _type(type_: Machine) -> str:
-    return type_.name if isinstance(type_, Struct) else type_.value
+    match type_:
+        case Struct():
+            return type_.name
+        case Vector(element):
+            return _VECTORS[element]
+        case Scalar():
+            return type_.value
 
 
 def _emit_body(body: tuple[ir.Stmt, ...], depth: int, context: Context) -> list[str]:
@@ -74,8 +86,10 @@ def _emit_stmt(stmt: ir.Stmt, context: Context) -> list[str]:
             return [f"atomicMax(&{buffer}[{text(index)}], {text(value)});"]
         case ir.Store(buffer, index, value) if buffer in context.atomics:
             return [f"atomicStore(&{buffer}[{text(index)}], {text(value)});"]
-        case ir.Store(buffer, index, value):
+        case ir.StoreVector(buffer, index, value):
             return [f"{buffer}[{text(index)}] = {text(value)};"]
+        case ir.Store(buffer, index, value):
+            return [f"{_word(buffer, index, context)} = {text(value)};"]
         case ir.If(condition, (ir.Return() as only,), ()):
             return [f"if ({text(condition)}) {{ {_emit_stmt(only, context)[0]} }}"]
         case ir.If(condition, then, otherwise):
@@ -92,6 +106,14 @@ def _emit_stmt(stmt: ir.Stmt, context: Context) -> list[str]:
 def emit_expr(expr: ir.Expr, context: Context = FUNCTION) -> str:
     """Return an expression's text; raises `InternalError` for a node that should have been lowered."""
     return _emit(expr, context)[0]
+
+
+def _word(buffer: str, index: ir.Expr, context: Context) -> str:
+    if buffer not in context.wide:
+        return f"{buffer}[{emit_expr(index, context)}]"
+    four = ir.Literal(LANES, Scalar.U32)
+    vector, word = (fold_node(ir.Binary(op, index, four, Scalar.U32)) for op in ("/", "%"))
+    return f"{buffer}[{emit_expr(vector, context)}][{emit_expr(word, context)}]"
 
 
 def _args(args: tuple[ir.Expr, ...], context: Context) -> str:
@@ -136,15 +158,21 @@ def _emit(expr: ir.Expr, context: Context) -> tuple[str, int]:
         case ir.Builtin(name, args, _) | ir.Call(name, args, _):
             return f"{name}({_args(args, context)})", ATOM
         case ir.Convert(operand, type_):
-            return f"{type_.value}({emit_expr(operand, context)})", ATOM
+            return f"{_type(type_)}({emit_expr(operand, context)})", ATOM
         case ir.Bitcast(operand, type_):
-            return f"bitcast<{type_.value}>({emit_expr(operand, context)})", ATOM
+            return f"bitcast<{_type(type_)}>({emit_expr(operand, context)})", ATOM
         case ir.Field(operand, name, _):
             return f"{parenthesise(*_emit(operand, context), ATOM)}.{name}", ATOM
         case ir.Construct(args, struct):
             return f"{struct.name}({_args(args, context)})", ATOM
+        case ir.LoadVector(buffer, index):
+            return f"{buffer}[{emit_expr(index, context)}]", ATOM
+        case ir.Compose(args, type_):
+            return f"{_type(type_)}({_args(args, context)})", ATOM
+        case ir.Component(operand, number, _):
+            return f"{parenthesise(*_emit(operand, context), ATOM)}.{'xyzw'[number]}", ATOM
         case ir.Load(buffer, index):
-            word = f"{buffer}[{emit_expr(index, context)}]"
+            word = _word(buffer, index, context)
             return f"atomicLoad(&{word})" if buffer in context.atomics else word, ATOM
         case ir.Uniform(name):
             return f"params.{name}", ATOM

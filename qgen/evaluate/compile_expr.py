@@ -19,6 +19,8 @@ from qgen.ir.nodes import (
     Bitcast,
     Builtin,
     Call,
+    Component,
+    Compose,
     Construct,
     Convert,
     Expr,
@@ -26,6 +28,7 @@ from qgen.ir.nodes import (
     Invocation,
     Literal,
     Load,
+    LoadVector,
     Name,
     Read,
     Reduce,
@@ -65,7 +68,7 @@ def compile_expr(expr: Expr, scope: Scope) -> ValueCode:
             return _adjusted(expr, _builtin(expr, scope), scope, *expr.args)
         case Convert():
             scope.require(isinstance(expr.operand.type, Scalar), "a conversion of a struct")
-            return _adjusted(expr, operators.converter(cast("Scalar", expr.operand.type), expr.type), scope, expr.operand)
+            return _adjusted(expr, operators.converter(cast("Scalar", expr.operand.type), scope.scalar(expr.type)), scope, expr.operand)
         case Bitcast():
             return _bitcast(expr, scope)
         case Call():
@@ -81,7 +84,7 @@ def compile_expr(expr: Expr, scope: Scope) -> ValueCode:
         case Invocation():
             scope.require(scope.needs.is_kernel and expr.component in ("x", "y"), f"invocation id .{expr.component} is not to be had")
             return _slot({"x": 0, "y": 1}[expr.component])
-        case Typed() | Read() | Reduce():
+        case Typed() | Read() | Reduce() | LoadVector() | Compose() | Component():
             raise scope.fail(f"{type(expr).__name__} is not a node of the LEGAL stage")
         case _:
             assert_never(expr)
@@ -142,36 +145,40 @@ def _adjusted(node: Unary | Binary | Builtin | Convert | Bitcast, operation: ope
 
 
 def _unary(expr: Unary, scope: Scope) -> operators.Operation:
-    operation = operators.UNARY[expr.type].get(expr.op)
-    if operation is None or expr.operand.type is not expr.type:
-        raise scope.fail(f"there is no {expr.op}{print_type(expr.operand.type)} -> {expr.type.value}")
+    kind = scope.scalar(expr.type)
+    operation = operators.UNARY[kind].get(expr.op)
+    if operation is None or expr.operand.type is not kind:
+        raise scope.fail(f"there is no {expr.op}{print_type(expr.operand.type)} -> {kind.value}")
     return operation
 
 
 def _binary(expr: Binary, scope: Scope) -> operators.Operation:
+    kind = scope.scalar(expr.type)
     type_ = expr.lhs.type
     operation = operators.BINARY[type_].get(expr.op) if isinstance(type_, Scalar) else None
     result = Scalar.BOOL if expr.op in operators.COMPARISONS else type_
-    if operation is None or expr.rhs.type is not type_ or expr.type is not result:
-        raise scope.fail(f"there is no {print_type(type_)} {expr.op} {print_type(expr.rhs.type)} -> {expr.type.value}")
+    if operation is None or expr.rhs.type is not type_ or kind is not result:
+        raise scope.fail(f"there is no {print_type(type_)} {expr.op} {print_type(expr.rhs.type)} -> {kind.value}")
     return operation
 
 
 def _builtin(expr: Builtin, scope: Scope) -> operators.Operation:
-    count, operation = operators.BUILTINS[expr.type].get(expr.name, (0, None))
-    if operation is None or len(expr.args) != count or any(arg.type is not expr.type for arg in expr.args):
+    kind = scope.scalar(expr.type)
+    count, operation = operators.BUILTINS[kind].get(expr.name, (0, None))
+    if operation is None or len(expr.args) != count or any(arg.type is not kind for arg in expr.args):
         types = ", ".join(print_type(arg.type) for arg in expr.args)
-        raise scope.fail(f"there is no {expr.name}({types}) -> {expr.type.value}")
+        raise scope.fail(f"there is no {expr.name}({types}) -> {kind.value}")
     return operation
 
 
 def _shift(expr: Binary, scope: Scope) -> Code:
-    value = compile_scalar(expr.lhs, scope, expr.type)
-    scope.require(expr.type in (Scalar.U32, Scalar.I32), f"there is no shift of {expr.type.value}")
+    kind = scope.scalar(expr.type)
+    value = compile_scalar(expr.lhs, scope, kind)
+    scope.require(kind in (Scalar.U32, Scalar.I32), f"there is no shift of {kind.value}")
     operation = np.left_shift if expr.op == "<<" else np.right_shift
     if isinstance(expr.rhs, Literal):
         scope.require(expr.rhs.type is Scalar.U32 and 0 <= expr.rhs.value < WORD_BITS, f"a shift by {expr.rhs.value}")
-        constant = np.array([expr.rhs.value], NUMPY[expr.type])
+        constant = np.array([expr.rhs.value], NUMPY[kind])
         return lambda frame: operation(value(frame), constant)
     count = compile_scalar(expr.rhs, scope, Scalar.U32)
     mask = np.array([WORD_BITS - 1], np.uint32)
@@ -189,7 +196,8 @@ def _shift(expr: Binary, scope: Scope) -> Code:
 
 
 def _integer_division(expr: Binary, scope: Scope) -> Code:
-    lhs, rhs = compile_scalar(expr.lhs, scope, expr.type), compile_scalar(expr.rhs, scope, expr.type)
+    kind = scope.scalar(expr.type)
+    lhs, rhs = compile_scalar(expr.lhs, scope, kind), compile_scalar(expr.rhs, scope, kind)
     op = expr.op
 
     def run(frame: Frame) -> Array:
@@ -211,10 +219,11 @@ def _select(expr: Select, scope: Scope) -> ValueCode:
 
 
 def _bitcast(expr: Bitcast, scope: Scope) -> Code:
-    source, kind = expr.operand.type, NUMPY[expr.type]
+    kind = scope.scalar(expr.type)
+    source, numpy_kind = expr.operand.type, NUMPY[kind]
     numeric = (Scalar.U32, Scalar.I32, Scalar.F32)
-    scope.require(expr.type in numeric and source in numeric, f"there is no bitcast of {print_type(source)} to {expr.type.value}")
-    return _adjusted(expr, lambda value: value.view(kind), scope, expr.operand)
+    scope.require(kind in numeric and source in numeric, f"there is no bitcast of {print_type(source)} to {kind.value}")
+    return _adjusted(expr, lambda value: value.view(numpy_kind), scope, expr.operand)
 
 
 def _call(expr: Call, scope: Scope) -> ValueCode:

@@ -15,7 +15,7 @@ from qgen.evaluate.compile_expr import compile_expr, compile_scalar
 from qgen.evaluate.machine import Frame, Ids, Machine, Mask, Value, choose, intersect, unite
 from qgen.evaluate.model import Array
 from qgen.evaluate.scope import Needs, Scope
-from qgen.ir.nodes import Accumulate, Assign, AtomicMax, For, If, Let, Require, Return, Stmt, Store, Var, Write
+from qgen.ir.nodes import Accumulate, Assign, AtomicMax, For, If, Let, Require, Return, Stmt, Store, StoreVector, Var, Write
 from qgen.ir.program import Function, Kernel
 from qgen.ir.types import Machine as MachineType
 from qgen.ir.types import Scalar
@@ -145,7 +145,7 @@ def _compile_stmt(stmt: Stmt, scope: Scope, result: MachineType | None) -> Code:
             return _store(stmt, scope)
         case AtomicMax():
             return _atomic_max(stmt, scope)
-        case Write() | Accumulate():
+        case Write() | Accumulate() | StoreVector():
             raise scope.fail(f"{type(stmt).__name__} is not a node of the LEGAL stage")
         case _:
             assert_never(stmt)

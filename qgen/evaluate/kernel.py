@@ -8,12 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from qgen.errors import InternalError
 from qgen.evaluate.compile_stmt import CompiledFunction
 from qgen.evaluate.link import Linked, compiled_function, compiled_kernel, link
 from qgen.evaluate.machine import NOBODY, NUMPY, Bools, EvaluationError, Frame, Machine, Value
 from qgen.evaluate.model import IEEE, ArithmeticModel, Array, Words
-from qgen.ir.program import Function, Kernel, Program
-from qgen.ir.types import Scalar, Struct
+from qgen.ir.program import ById, Function, Kernel, Program
+from qgen.ir.scalarise import scalarise_function, scalarise_kernel
+from qgen.ir.types import Scalar, Struct, Vector
 
 SLAB: Final = 65_536
 """Invocations, or lanes, that run in lockstep."""
@@ -42,7 +44,7 @@ def evaluate_kernel(  # noqa: PLR0917 - the parts of a dispatch, in the order a 
     An output that the kernel only loads was written by an earlier dispatch.
     Raises `EvaluationError` where the kernel traps, or never stores a word of an output.
     """
-    kernel, functions = model.regroup(kernel), _functions(program.functions, model)
+    kernel, functions = model.regroup(scalarise_kernel(ById(kernel))), _functions(program.functions, model)
     linked = link(compiled_kernel(kernel).needs, functions)
     outputs = {operand.name for operand in program.operands if operand.is_output}
     stored = _run(program, kernel, linked, buffers, uniforms, workgroups, model)
@@ -70,7 +72,7 @@ def evaluate_program(  # noqa: PLR0917 - the parts of a dispatch, in the order a
     words = {name: np.zeros(size, np.uint32) for name, size in output_words.items()}
     stored = {name: np.zeros(size, np.bool_) for name, size in output_words.items()}
     for text, workgroups in zip(program.kernels, dispatches, strict=True):
-        kernel = model.regroup(text)
+        kernel = model.regroup(scalarise_kernel(ById(text)))
         linked = link(compiled_kernel(kernel).needs, functions)
         for name in sorted(((linked.loads - linked.stores) | linked.atomics) & words.keys()):
             _whole(kernel.name, name, words[name], stored[name])
@@ -92,6 +94,7 @@ def evaluate_function(
     of one dimension, with one element a lane or a single one for all; for a struct, a mapping of them by field.
     Raises `EvaluationError` where it traps.
     """
+    function = scalarise_function(ById(function))
     compiled = compiled_function(model.regroup(function))
     linked = link(compiled.needs, _functions(functions.values() if isinstance(functions, Mapping) else functions, model))
     if linked.loads or linked.stores or linked.uniforms:
@@ -111,10 +114,12 @@ def evaluate_function(
             return FunctionResult({name: np.concatenate(parts) for (name, _), parts in zip(fields, columns, strict=True)}, held)
         case Scalar():
             return FunctionResult(np.concatenate([value[0] for value, _ in slabs]), held)
+        case Vector():
+            raise InternalError(f"`{function.name}` was not made scalar")
 
 
 def _functions(functions: Iterable[Function], model: ArithmeticModel) -> dict[str, Function]:
-    return {function.name: model.regroup(function) for function in functions}
+    return {function.name: model.regroup(scalarise_function(ById(function))) for function in functions}
 
 
 def _call(compiled: CompiledFunction, machine: Machine, values: Sequence[Value], ids: Array) -> tuple[tuple[Array, ...], Bools]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from qgen.evaluate.machine import EvaluationError
-from qgen.ir.types import Machine, Scalar, Struct, Type, print_type
+from qgen.ir.types import Machine, Scalar, Struct, Type, Vector, print_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,12 @@ class Scope:
                 return scope.names[name]
             scope = scope.parent
         raise self.fail(f"{name} is not declared")
+
+    def scalar(self, type_: Scalar | Vector) -> Scalar:
+        """Return the type if it is no vector: those are made scalars before a text is compiled."""
+        if isinstance(type_, Vector):
+            raise self.fail(f"{print_type(type_)} was not made scalar")
+        return type_
 
     def machine(self, type_: Type) -> Machine:
         """Return the type if a machine has it."""

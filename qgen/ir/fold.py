@@ -27,8 +27,8 @@ def fold_node(expr: ir.Expr) -> ir.Expr:
             return lhs
         case ir.Binary("*", ir.Literal(1, Scalar.U32 | Scalar.I32), rhs, _):
             return rhs
-        case ir.Binary("%", _, ir.Literal(1, Scalar.U32), type_) | ir.Binary("*" | "&", _, ir.Literal(0, Scalar.U32), type_):
-            return ir.Literal(0, type_)
+        case ir.Binary("%", _, ir.Literal(1, Scalar.U32), _) | ir.Binary("*" | "&", _, ir.Literal(0, Scalar.U32), _):
+            return ir.Literal(0, Scalar.U32)
         case _:
             return expr
 

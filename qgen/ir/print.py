@@ -67,6 +67,8 @@ def print_body(body: tuple[ir.Stmt, ...], depth: int = 1) -> list[str]:
                 lines.append(f"{pad}accumulate {operand} = {print_expr(value)}")
             case ir.AtomicMax(buffer, index, value):
                 lines.append(f"{pad}atomic max {buffer}[{print_expr(index)}], {print_expr(value)}")
+            case ir.StoreVector(buffer, index, value):
+                lines.append(f"{pad}store vector {buffer}[{print_expr(index)}] = {print_expr(value)}")
             case ir.Store(buffer, index, value):
                 lines.append(f"{pad}store {buffer}[{print_expr(index)}] = {print_expr(value)}")
             case ir.If(condition, then, otherwise):
@@ -115,15 +117,21 @@ def _print(expr: ir.Expr) -> tuple[str, int]:
         case ir.Construct(args, struct):
             return f"{struct.name}({_args(args)})", ATOM
         case ir.Convert(operand, type_):
-            return f"{type_.value}({print_expr(operand)})", ATOM
+            return f"{print_type(type_)}({print_expr(operand)})", ATOM
         case ir.Bitcast(operand, type_):
-            return f"bitcast<{type_.value}>({print_expr(operand)})", ATOM
+            return f"bitcast<{print_type(type_)}>({print_expr(operand)})", ATOM
         case ir.Field(operand, name, _):
             return f"{parenthesise(*_print(operand), ATOM)}.{name}", ATOM
         case ir.Typed(op, args, type_):
             return f"{op.value}<{print_type(type_)}>({_args(args)})", ATOM
         case ir.Reduce(op, value, type_):
             return f"reduce_{op.value}<{print_type(type_)}>({print_expr(value)})", ATOM
+        case ir.LoadVector(buffer, index):
+            return f"vector {buffer}[{print_expr(index)}]", UNARY
+        case ir.Compose(args, type_):
+            return f"{print_type(type_)}({_args(args)})", ATOM
+        case ir.Component(operand, number, _):
+            return f"{parenthesise(*_print(operand), ATOM)}.{'xyzw'[number]}", ATOM
         case ir.Load(buffer, index):
             return f"{buffer}[{print_expr(index)}]", ATOM
         case _:

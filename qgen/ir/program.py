@@ -101,6 +101,8 @@ class Program:
     kernels: tuple[Kernel, ...]
     functions: tuple[Function, ...] = ()
     uniforms: tuple[str, ...] = ()
+    wide: frozenset[str] = frozenset()
+    """The operands whose buffers are vectors of four words; their bytes are a multiple of 16."""
 
     @property
     def outputs(self) -> tuple[Operand, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from qgen.ir import nodes as ir
+from qgen.ir.program import Function
 
 
 def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -32,8 +33,12 @@ def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
             return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
         case ir.Builtin() | ir.Call() | ir.Typed() | ir.Construct():
             return replace(expr, args=new)
-        case ir.Load():
+        case ir.Load() | ir.LoadVector():
             return replace(expr, index=new[0])
+        case ir.Compose():
+            return replace(expr, args=new)
+        case ir.Component():
+            return replace(expr, operand=new[0])
         case ir.Reduce():
             return replace(expr, value=new[0])
         case _:
@@ -63,6 +68,8 @@ def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
             return ir.Accumulate(operand, change(value))
         case ir.Store(buffer, index, value):
             return ir.Store(buffer, change(index), change(value))
+        case ir.StoreVector(buffer, index, value):
+            return ir.StoreVector(buffer, change(index), change(value))
         case ir.AtomicMax(buffer, index, value):
             return ir.AtomicMax(buffer, change(index), change(value))
         case ir.Var(name, value):
@@ -111,7 +118,7 @@ def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
                 yield from walk_expr(condition)
                 yield from walk_body(then)
                 yield from walk_body(otherwise)
-            case ir.Store(_, index, value) | ir.AtomicMax(_, index, value):
+            case ir.Store(_, index, value) | ir.StoreVector(_, index, value) | ir.AtomicMax(_, index, value):
                 yield from walk_expr(index)
                 yield from walk_expr(value)
             case ir.For(_, start, stop, _, inner):
@@ -149,3 +156,19 @@ def drop_unused_lets(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         if len(kept) == len(body):
             return body
         body = kept
+
+
+def reachable_functions(bodies: Iterable[tuple[ir.Stmt, ...]], table: Mapping[str, Function]) -> tuple[Function, ...]:
+    """Return the functions of `table` that the bodies call, directly or not, callers first, each once."""
+    order: dict[str, Function] = {}
+
+    def visit(name: str) -> None:
+        if name not in order:
+            for callee in called_functions(table[name].body):
+                visit(callee)
+            order[name] = table[name]
+
+    names = [name for body in bodies for name in called_functions(body)]
+    for name in reversed(dict.fromkeys(names)):
+        visit(name)
+    return tuple(reversed(order.values()))

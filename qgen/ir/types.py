@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from qgen.dtypes import DType, Exact
 
@@ -32,6 +33,17 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
+class Vector:
+    """Four machine values, one for each of four elements that lie side by side."""
+
+    element: Scalar
+
+
+LANES: Final = 4
+"""The elements of a vector."""
+
+
+@dataclass(frozen=True, slots=True)
 class Int:
     """An exact integer that is known to lie in [lo, hi]; a machine holds it in an i32."""
 
@@ -48,9 +60,9 @@ class Int:
         return other.lo <= self.lo and self.hi <= other.hi
 
 
-Machine = Scalar | Struct
+Machine = Scalar | Vector | Struct
 Value = DType | Int | Exact
-Type = Scalar | Struct | DType | Int | Exact
+Type = Scalar | Vector | Struct | DType | Int | Exact
 
 
 def machine_type(type_: Type) -> Machine:
@@ -69,9 +81,16 @@ def machine_type(type_: Type) -> Machine:
 def print_type(type_: Type) -> str:
     """Return the type as the printer and the formula language spell it."""
     match type_:
+        case Vector(element):
+            return f"vec4<{element.value}>"
         case Scalar() | Exact():
             return str(type_.value)
         case Struct() | DType():
             return type_.name
         case Int():
             return f"int[{type_.lo}, {type_.hi}]"
+
+
+def element_of(type_: Type) -> Type:
+    """Return the type of a vector's elements, and any other type itself."""
+    return type_.element if isinstance(type_, Vector) else type_

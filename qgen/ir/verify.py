@@ -11,7 +11,8 @@ from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
 from qgen.ir.program import ById, Function, Operand, Program, Stage
 from qgen.ir.rewrite import called_functions, children
-from qgen.ir.types import Int, Machine, Scalar, Struct, Type, print_type
+from qgen.ir.types import LANES, Machine, Scalar, Struct, Type, Vector, element_of, print_type
+from qgen.ir.typing import INTEGERS, NUMBERS, binary_agrees, is_uniform, is_within, literal_fits, typed_agrees
 
 _CHECKED: Final = frozenset(
     {ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write, ir.Reduce, ir.Accumulate, ir.Select, ir.Unary, ir.Binary}
@@ -30,29 +31,27 @@ _EXPRESSIONS: Final = {
     ir.Construct,
 }
 _MACHINE: Final = frozenset(_EXPRESSIONS | {ir.Let})
+_VECTORS: Final = frozenset({ir.Compose, ir.Component})
+_WORDS: Final = frozenset({ir.Load, ir.Store, ir.LoadVector, ir.StoreVector, ir.AtomicMax}) | _VECTORS
 _KERNEL: Final = {
     Stage.CHECKED: _CHECKED,
     Stage.REALISED: _MACHINE | {ir.Read, ir.Write, ir.Accumulate},
-    Stage.LEGAL: _MACHINE | {ir.Load, ir.Store, ir.AtomicMax, ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
+    Stage.LEGAL: _MACHINE | _WORDS | {ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
 }
 _FUNCTION: Final = {
     Stage.CHECKED: frozenset[type](),
     Stage.REALISED: _MACHINE | {ir.If, ir.Return, ir.Require},
-    Stage.LEGAL: _MACHINE | {ir.If, ir.Return},
+    Stage.LEGAL: _MACHINE | _VECTORS | {ir.If, ir.Return},
 }
-_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
-_NUMBERS: Final = frozenset({Scalar.U32, Scalar.I32, Scalar.F32})
-_INTEGERS: Final = frozenset({Scalar.U32, Scalar.I32})
-_UNARY: Final = {"-": frozenset({Scalar.I32, Scalar.F32}), "~": _INTEGERS, "!": frozenset({Scalar.BOOL})}
+_UNARY: Final = {"-": frozenset({Scalar.I32, Scalar.F32}), "~": INTEGERS, "!": frozenset({Scalar.BOOL})}
 _BUILTINS: Final = {
-    "min": (2, _NUMBERS),
-    "max": (2, _NUMBERS),
-    "clamp": (3, _NUMBERS),
-    "abs": (1, _NUMBERS),
-    "countLeadingZeros": (1, _INTEGERS),
+    "min": (2, NUMBERS),
+    "max": (2, NUMBERS),
+    "clamp": (3, NUMBERS),
+    "abs": (1, NUMBERS),
+    "countLeadingZeros": (1, INTEGERS),
     "round": (1, frozenset({Scalar.F32})),
 }
-_GREATEST_F32: Final = float.fromhex("0x1.fffffep127")
 
 
 class _InvalidIRError(Exception):
@@ -158,10 +157,8 @@ class _Scope:
                     self._scratch_operand(buffer)
                     self._expect(index, Scalar.U32, names)
                     self._expect(value, Scalar.U32, names)
-                case ir.Store(buffer, index, value):
-                    self._result_operand(buffer)
-                    self._expect(index, Scalar.U32, names)
-                    self._expect(value, Scalar.U32, names)
+                case ir.Store() | ir.StoreVector():
+                    self._store(stmt, names)
                 case ir.For(name, start, stop, step, inner):
                     self._expect(start, Scalar.U32, names)
                     loop = {**names, name: Scalar.U32}
@@ -183,6 +180,17 @@ class _Scope:
         if operand is None or not operand.is_output:
             raise _InvalidIRError(f"`{name}` is not a result")
         return operand
+
+    def _store(self, stmt: ir.Store | ir.StoreVector, names: Mapping[str, Type]) -> None:
+        self._result_operand(stmt.buffer)
+        if isinstance(stmt, ir.StoreVector):
+            self._wide_operand(stmt.buffer)
+        self._expect(stmt.index, Scalar.U32, names)
+        self._expect(stmt.value, Vector(Scalar.U32) if isinstance(stmt, ir.StoreVector) else Scalar.U32, names)
+
+    def _wide_operand(self, name: str) -> None:
+        if self._program is None or name not in self._program.wide:
+            raise _InvalidIRError(f"`{name}` is not a buffer of vectors")
 
     def _scratch_operand(self, name: str) -> Operand:
         operand = self._result_operand(name)
@@ -216,23 +224,33 @@ class _Scope:
     def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:
         match expr:
             case ir.Literal():
-                return _literal_fits(expr)
+                return literal_fits(expr)
             case ir.Name(name, type_):
                 return names.get(name) == type_
             case ir.Unary(op, _, type_):
-                return types == [type_] and type_ in _UNARY.get(op, ())
+                return types == [type_] and element_of(type_) in _UNARY.get(op, ())
             case ir.Binary(op, _, _, type_):
-                return _binary_agrees(op, types[0], types[1], type_)
+                return is_uniform(type_, types) and binary_agrees(op, *(element_of(found) for found in (*types, type_)))
             case ir.Select(_, _, _, type_):
-                branches = types[1:]
-                return types[0] is Scalar.BOOL and all(_is_within(found, type_) for found in branches)
+                condition, *branches = types
+                wanted = Vector(Scalar.BOOL) if isinstance(type_, Vector) and isinstance(condition, Vector) else Scalar.BOOL
+                return condition == wanted and all(is_within(found, type_) for found in branches)
             case ir.Builtin(name, args, type_):
+                if name in {"all", "any"}:
+                    return types == [Vector(Scalar.BOOL)] and type_ is Scalar.BOOL
                 arity, accepted = _BUILTINS.get(name, (0, frozenset()))
-                return len(args) == arity and type_ in accepted and all(found is type_ for found in types)
+                return len(args) == arity and element_of(type_) in accepted and all(found == type_ for found in types)
             case ir.Convert(_, type_):
-                return types[0] in {Scalar.BOOL, Scalar.U32, Scalar.I32, Scalar.F32} and types[0] is not type_
+                return is_uniform(type_, types) and element_of(types[0]) in {Scalar.BOOL, *NUMBERS} and types[0] != type_
             case ir.Bitcast(_, type_):
-                return types[0] in {Scalar.U32, Scalar.I32, Scalar.F32} and types[0] is not type_
+                return is_uniform(type_, types) and element_of(types[0]) in NUMBERS and types[0] != type_
+            case ir.LoadVector(buffer, _):
+                self._wide_operand(buffer)
+                return types == [Scalar.U32]
+            case ir.Compose(args, type_):
+                return len(args) in {1, LANES} and all(found is type_.element for found in types)
+            case ir.Component(_, number, type_):
+                return types == [Vector(type_)] and 0 <= number < LANES
             case ir.Call(name, _, type_):
                 callee = self._functions.get(name)
                 return callee is not None and callee.result == type_ and types == [param.type for param in callee.params]
@@ -241,7 +259,7 @@ class _Scope:
             case ir.Construct(_, struct):
                 return types == [type_ for _, type_ in struct.fields]
             case ir.Typed():
-                return _typed_agrees(expr, types)
+                return typed_agrees(expr, types)
             case ir.Read(name, type_):
                 operand = self._operand(name)
                 return operand is not None and type_ == (operand.dtype if self._is_checked else Scalar.U32)
@@ -255,55 +273,3 @@ class _Scope:
                 return component in {"x", "y"}
             case _:
                 assert_never(expr)
-
-
-def _typed_agrees(expr: ir.Typed, types: list[Type]) -> bool:
-    if any(isinstance(type_, Scalar | Struct) for type_ in types):
-        return False
-    match expr.op:
-        case ir.Op.DIV:
-            return not isinstance(expr.type, Int) and types == [expr.type, expr.type]
-        case ir.Op.ADD | ir.Op.SUB | ir.Op.MUL | ir.Op.MIN | ir.Op.MAX:
-            is_integer = isinstance(expr.type, Int)
-            return len(types) == 2 and all(isinstance(type_, Int) if is_integer else type_ == expr.type for type_ in types)
-        case ir.Op.ROUND_EVEN:
-            return len(types) == 1 and isinstance(expr.type, Int) and not isinstance(types[0], Int)
-        case ir.Op.WRAP:
-            return len(types) == 1 and isinstance(expr.type, Int) and isinstance(types[0], Int)
-        case ir.Op.CONVERT | ir.Op.SATURATE | ir.Op.ABS | ir.Op.NEG:
-            return len(types) == 1
-        case ir.Op.EQUAL:
-            return len(types) == 2 and types[0] == types[1] and expr.type is Scalar.BOOL
-        case ir.Op.IS_NAN:
-            return len(types) == 1 and expr.type is Scalar.BOOL
-
-
-def _is_within(found: Type, type_: Type) -> bool:
-    return found == type_ or (isinstance(found, Int) and isinstance(type_, Int) and found.within(type_))
-
-
-def _literal_fits(literal: ir.Literal) -> bool:
-    value = literal.value
-    match literal.type:
-        case Int(lo, hi):
-            return lo <= value <= hi
-        case Scalar.BOOL:
-            return isinstance(value, bool)
-        case Scalar.U32:
-            return type(value) is int and 0 <= value < 1 << 32
-        case Scalar.I32:
-            return type(value) is int and -(1 << 31) <= value < 1 << 31
-        case Scalar.F32:
-            return isinstance(value, float) and abs(value) <= _GREATEST_F32
-
-
-def _binary_agrees(op: str, lhs: Type, rhs: Type, type_: Scalar) -> bool:
-    if op in _COMPARISONS:
-        return type_ is Scalar.BOOL and lhs is rhs and lhs in _NUMBERS
-    if op in {"&&", "||"}:
-        return type_ is Scalar.BOOL and lhs is Scalar.BOOL and rhs is Scalar.BOOL
-    if op in {"<<", ">>"}:
-        return lhs is type_ and rhs is Scalar.U32 and type_ in _INTEGERS
-    if op in {"&", "|", "^"}:
-        return lhs is type_ and rhs is type_ and type_ in _INTEGERS
-    return op in {"+", "-", "*", "/", "%"} and lhs is type_ and rhs is type_ and type_ in (_INTEGERS if op == "%" else _NUMBERS)

@@ -68,10 +68,15 @@ def is_library_name(name: str) -> bool:
     return name in known.structs or any(name == stem or name.startswith(f"{stem}_") for stem in known.fns)
 
 
-def is_conditional(instance: str) -> bool:
-    """Whether a function of the library computes something in some numerics modes only."""
-    found = split_instance(instance, declarations().fns)
-    return found is not None and any(clause.condition for clause in declarations().fns[found[0]].clauses)
+def is_conditional(name: str) -> bool:
+    """Whether a function of a program comes from one that computes something in some numerics modes only."""
+    stems = _conditional_stems()
+    return any(name == stem or name.startswith(f"{stem}_") for stem in stems)
+
+
+@lru_cache(maxsize=1)
+def _conditional_stems() -> tuple[str, ...]:
+    return tuple(fn.name for fn in declarations().fns.values() if any(clause.condition for clause in fn.clauses))
 
 
 def formats(fn: ast.FnDecl) -> tuple[DType | None, ...]:

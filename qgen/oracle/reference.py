@@ -18,6 +18,8 @@ from qgen.ir.nodes import (
     Bitcast,
     Builtin,
     Call,
+    Component,
+    Compose,
     Construct,
     Convert,
     Expr,
@@ -28,6 +30,7 @@ from qgen.ir.nodes import (
     Let,
     Literal,
     Load,
+    LoadVector,
     Name,
     Op,
     Read,
@@ -37,6 +40,7 @@ from qgen.ir.nodes import (
     Select,
     Stmt,
     Store,
+    StoreVector,
     Typed,
     Unary,
     Uniform,
@@ -139,7 +143,7 @@ class _Evaluation:
                     written[operand] = self.evaluate(value)
                 case Accumulate(operand, value):
                     written[operand] = self._reduce(value, reductions[operand])
-                case Return() | If() | Require() | Store() | AtomicMax() | Var() | Assign() | For():
+                case Return() | If() | Require() | Store() | StoreVector() | AtomicMax() | Var() | Assign() | For():
                     raise InternalError(f"no statement of CHECKED: {statement}")
                 case _:
                     assert_never(statement)
@@ -162,7 +166,9 @@ class _Evaluation:
                 return np.where(self.decide(condition), self.evaluate(then), self.evaluate(otherwise))
             case Reduce(op, value):
                 return self._reduce(value, op)
-            case Builtin() | Convert() | Bitcast() | Call() | Field() | Construct() | Load() | Uniform() | Invocation():
+            case Builtin() | Convert() | Bitcast() | Call() | Field() | Construct():
+                raise InternalError(f"no expression of CHECKED: {expr}")
+            case Load() | LoadVector() | Compose() | Component() | Uniform() | Invocation():
                 raise InternalError(f"no expression of CHECKED: {expr}")
             case _:
                 assert_never(expr)

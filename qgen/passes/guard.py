@@ -45,7 +45,7 @@ class _Split:
 def guard_quick(program: Program) -> Program:
     """Return the program with requires as conditions of the quick values; the same object where no function has one."""
     partial = {function.name: function for function in program.functions if _has_require(ById(function))}
-    if not partial:
+    if not partial and not any(isinstance(stmt, ir.Write) and stmt.quick is not None for kernel in program.kernels for stmt in kernel.body):
         return program
     splits = {name: _split(ById(function)) for name, function in partial.items()}
     functions: list[Function] = []
@@ -61,7 +61,7 @@ def guard_quick(program: Program) -> Program:
 def _guard_kernel(kernel: Kernel, splits: dict[str, _Split], used: dict[str, Function]) -> Kernel:
     body: list[ir.Stmt] = []
     for stmt in kernel.body:
-        if isinstance(stmt, ir.Write) and stmt.quick is not None:
+        if isinstance(stmt, ir.Write) and stmt.quick is not None and stmt.quick.holds is None:
             holds = _conditions(stmt.quick.value, splits, used)
             body.append(replace(stmt, quick=ir.Quick(stmt.quick.value, holds)))
         else:
@@ -79,7 +79,7 @@ def _conditions(expr: ir.Expr, splits: dict[str, _Split], used: dict[str, Functi
                 terms.append(ir.Call(condition.name, tuple(node.args[number] for number in params), Scalar.BOOL))
     terms.sort(key=lambda term: len(term.args) if isinstance(term, ir.Call) else 0)
     if not terms:
-        raise InternalError("a quick value calls no partial function")
+        return ir.Literal(value=True, type=Scalar.BOOL)
     result = terms[0]
     for term in terms[1:]:
         result = ir.Binary("&&", result, term, Scalar.BOOL)
@@ -179,7 +179,7 @@ def _answering(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
                 answer.append(ir.Return(_TRUE))
             case ir.Let():
                 answer.append(stmt)
-            case ir.Write() | ir.Accumulate() | ir.Store() | ir.AtomicMax() | ir.Var() | ir.Assign() | ir.For():
+            case ir.Write() | ir.Accumulate() | ir.Store() | ir.StoreVector() | ir.AtomicMax() | ir.Var() | ir.Assign() | ir.For():
                 raise InternalError("a library function has no such statement")
             case _:
                 assert_never(stmt)

@@ -28,27 +28,33 @@ from dataclasses import replace
 from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
-from qgen.ir.program import Domain, Kernel, Program, Stage
-from qgen.ir.rewrite import map_expr, walk_body, walk_expr
+from qgen.ir.program import Domain, Function, Kernel, Program, Stage
+from qgen.ir.rewrite import map_expr, reachable_functions, walk_body, walk_expr
 from qgen.ir.types import Scalar
 from qgen.passes.plan import Plan
+from qgen.passes.quads import TRUE, QuadPlacer
 from qgen.passes.words import binary, bit_offset, code_of_word, load_code, minimum, name, u32
 
 
 def place_words(program: Program, plans: tuple[Plan, ...]) -> Program:
     """Return the program with each entry point written from its plan, on loads and stores of words."""
+    widened: dict[str, Function] = {}
     kernels = tuple(
-        replace(kernel, body=_Placer(program, plan, kernel).run(kernel), workgroup_size=plan.workgroup_size)
+        replace(kernel, body=_Placer(program, plan, kernel, widened).run(kernel), workgroup_size=plan.workgroup_size)
         for kernel, plan in zip(program.kernels, plans, strict=True)
     )
     uniforms = tuple(dict.fromkeys(name for plan in plans[::-1] for name in plan.uniforms))
-    return Program(program.name, Stage.LEGAL, program.operands, kernels, program.functions, uniforms)
+    table = {function.name: function for function in program.functions} | widened
+    functions = reachable_functions((kernel.body for kernel in kernels), table)
+    wide = frozenset(name for plan in plans for name in plan.wide)
+    return Program(program.name, Stage.LEGAL, program.operands, kernels, functions, uniforms, wide)
 
 
 class _Placer:
-    def __init__(self, program: Program, plan: Plan, kernel: Kernel) -> None:
+    def __init__(self, program: Program, plan: Plan, kernel: Kernel, widened: dict[str, Function]) -> None:
         self._program = program
         self._plan = plan
+        self._widened = widened
         # A name of the entry point may hide neither a buffer nor a function, nor what a group decides.
         self._taken = {operand.name for operand in program.operands} | {function.name for function in program.functions}
         self._taken |= {stmt.name for stmt in kernel.body if isinstance(stmt, ir.Let)}
@@ -58,6 +64,7 @@ class _Placer:
         self._index = self._fresh("i")
         self._words: dict[str, str] = {}
         self._word = "word"
+        self._is_done = False
         self._redoes = False
         """Whether the loops placed are those that redo what the quick ones may have got wrong: then even a single word is a loop."""
 
@@ -79,8 +86,14 @@ class _Placer:
             raise InternalError("an element program ends with the write of its result")
         shared = self._group_lets(groups, self._first, write) if plan.group_is_shared else []
         stmts += [*shared, *self._whole_words(write)]
-        if write.quick is not None:
+        if write.quick is not None and plan.is_wide:
+            stmts += self._quads(groups, write, write.quick)
+        elif write.quick is not None and write.quick.holds == TRUE:
+            return (*stmts, *self._elementwise(groups, write, write.quick.value))
+        elif write.quick is not None:
             stmts += self._quick(groups, write, write.quick)
+        if self._is_done:
+            return tuple(stmts)
         return (*stmts, *self._elementwise(groups, write, write.value))
 
     def _groupwise(self, kernel: Kernel) -> tuple[ir.Stmt, ...]:
@@ -151,6 +164,22 @@ class _Placer:
         self._first = again
         self._redoes = True
         return stmts
+
+    def _quads(self, groups: list[ir.Stmt], write: ir.Write, quick: ir.Quick) -> list[ir.Stmt]:
+        """Return the quick loops on four elements at a time, and where the sure ones begin."""
+        outside = set(self._taken)
+        quads = QuadPlacer(self._program, self._plan, self._fresh, (self._unit, self._first, self._end))
+        placed = quads.place(groups, write.operand, quick)
+        self._widened |= quads.widener.functions
+        declared = {stmt.name for stmt in placed.stmts if isinstance(stmt, ir.Let | ir.Var)}
+        self._taken = outside | declared
+        if placed.done is None:
+            self._is_done = True
+            return list(placed.stmts)
+        again = name(self._fresh("again"))
+        first = self._first
+        self._first, self._redoes = again, True
+        return [*placed.stmts, _let(again, ir.Select(placed.done, self._end, first, Scalar.U32))]
 
     def _statement(self, stmt: ir.Stmt) -> tuple[list[ir.Stmt], ir.Stmt]:
         if not isinstance(stmt, ir.Assign):

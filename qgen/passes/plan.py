@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, assert_never
 
+from qgen.dtypes import WORD_BITS
 from qgen.errors import QgenError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Domain, Kernel, Program
-from qgen.ir.types import Scalar
+from qgen.ir.types import LANES, Scalar
+from qgen.passes.widen import is_widenable
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, make_view
 from qgen.target import Target
 
@@ -22,6 +25,18 @@ MAX_ELEMENTS: Final = (1 << 32) - 64
 
 REDUCE_FACTOR: Final = 16
 """How many times as many elements an invocation reduces as one that writes computes: one atomic operation for all of them."""
+
+
+class GroupLevel(Enum):
+    """How the groups of elements lie, by a fact of the shape.
+
+    All elements of an invocation have one; four side by side do; four side by side have four side by side; or nothing is known.
+    """
+
+    INVOCATION = "invocation"
+    QUAD = "quad"
+    RUN = "run"
+    ELEMENT = "element"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +61,21 @@ class Plan:
     """Whether every invocation that has items has `lanes` of them."""
     workgroup_size: int
     group: ir.Expr
-    group_is_shared: bool
-    """Whether all elements of an invocation have one group, that of its first."""
+    group_level: GroupLevel
+    is_wide: bool
+    """Whether quick code works on four elements at a time."""
+    wide: frozenset[str]
+    """The operands bound as vectors of four words."""
     names: CountNames
     uniforms: tuple[str, ...]
     workgroups: tuple[int, int] | None
     """Workgroups a row and rows, where the shape is baked."""
     facts: tuple[str, ...]
+
+    @property
+    def group_is_shared(self) -> bool:
+        """Whether all elements of an invocation have one group, that of its first."""
+        return self.group_level is GroupLevel.INVOCATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +89,8 @@ class CountNames:
 
 def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shape: tuple[int, ...] | None, target: Target) -> Plan:
     """Return the plan of a kernel. Raises `QgenError` QG302 for a tensor beyond 2^32 elements, and as `make_view` does."""
-    lanes, names = _lanes(program, kernel, target), _names(kernel)
+    is_wide = _is_wide(program, kernel)
+    lanes, names = _lanes(program, kernel, target, is_wide=is_wide), _names(kernel)
     size = target.workgroup_size
     index = ir.Name("i", Scalar.U32)
     if shape is None:
@@ -85,7 +109,9 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
             is_whole=False,
             workgroup_size=size,
             group=group,
-            group_is_shared=isinstance(granularity, PerTensor),
+            group_level=GroupLevel.INVOCATION if isinstance(granularity, PerTensor) else GroupLevel.ELEMENT,
+            is_wide=is_wide,
+            wide=frozenset(),
             names=names,
             uniforms=uniforms,
             workgroups=None,
@@ -99,7 +125,7 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     units = -(-count // lanes)
     workgroups = -(-units // size)
     workgroups_x = min(workgroups, target.max_workgroups_per_dimension)
-    fact = _shared_group_fact(granularity, view, lanes)
+    level, fact = _group_level(granularity, view, lanes, is_wide=is_wide)
     return Plan(
         granularity=granularity,
         view=view,
@@ -110,7 +136,9 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
         is_whole=count % lanes == 0,
         workgroup_size=size,
         group=_group_index(index, granularity, _Extents(_literal(view.axis), _literal(view.inner), _literal(view.blocks)), view),
-        group_is_shared=fact is not None,
+        group_level=level,
+        is_wide=is_wide,
+        wide=_wide_operands(program, count, group_count(granularity, view), level) if is_wide else frozenset(),
         names=names,
         uniforms=(),
         workgroups=(workgroups_x, -(-workgroups // max(1, workgroups_x))),
@@ -135,12 +163,33 @@ def _is_reduction(kernel: Kernel) -> bool:
     return any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body)
 
 
-def _lanes(program: Program, kernel: Kernel, target: Target) -> int:
+def _is_wide(program: Program, kernel: Kernel) -> bool:
+    """Whether a kernel has native code, and elements that lie within words."""
+    native = [stmt.quick for stmt in kernel.body if isinstance(stmt, ir.Write) and stmt.quick is not None]
+    elements = [operand for operand in program.operands if not operand.per_group]
+    if kernel.domain is not Domain.ELEMENTS or not native or any(operand.dtype.layout.words > 1 for operand in elements):
+        return False
+    exprs = [expr for quick in native for expr in (quick.value, quick.holds) if expr is not None]
+    return is_widenable(exprs, {function.name: function for function in program.functions})
+
+
+def _wide_operands(program: Program, count: int, groups: int, level: GroupLevel) -> frozenset[str]:
+    """Return the operands that quick code reads or writes four words at a time, all of whose words that way are whole."""
+    found: set[str] = set()
+    for operand in program.bound:
+        items = groups if operand.per_group else count
+        is_read_so = not operand.per_group or level is GroupLevel.RUN
+        if operand.dtype.bits == WORD_BITS and is_read_so and items and items % LANES == 0 and not operand.is_scratch:
+            found.add(operand.name)
+    return frozenset(found)
+
+
+def _lanes(program: Program, kernel: Kernel, target: Target, *, is_wide: bool) -> int:
     """Return whole words of every operand with an item each, and at least the target's least."""
     per_group = kernel.domain is Domain.GROUPS
     operands = [operand for operand in program.operands if operand.per_group == per_group and (operand.is_output or not per_group)]
     lanes = math.lcm(*(operand.dtype.layout.elements for operand in operands))
-    lanes *= max(1, target.least_lanes // lanes)
+    lanes *= max(1, (target.lanes if is_wide else target.least_lanes) // lanes)
     return lanes * REDUCE_FACTOR if _is_reduction(kernel) else lanes
 
 
@@ -163,6 +212,31 @@ def _extent_names(kernel: Kernel, granularity: Granularity) -> tuple[str, ...]:
             return "axis", "inner", "blocks"
         case _:
             assert_never(granularity)
+
+
+def _group_level(granularity: Granularity, view: View, lanes: int, *, is_wide: bool) -> tuple[GroupLevel, str | None]:
+    """Return how groups lie, and the fact that says so."""
+    invocation = _shared_group_fact(granularity, view, lanes)
+    if invocation is not None:
+        return GroupLevel.INVOCATION, invocation
+    quad = _shared_group_fact(granularity, view, LANES)
+    if is_wide and quad is not None:
+        return GroupLevel.QUAD, quad
+    run = _run_fact(granularity, view)
+    if is_wide and run is not None:
+        return GroupLevel.RUN, run
+    return GroupLevel.ELEMENT, None
+
+
+def _run_fact(granularity: Granularity, view: View) -> str | None:
+    """Return why four elements side by side, from a multiple of 4 on, have four groups that lie so too."""
+    match granularity:
+        case PerAxis() if view.inner == 1 and view.axis % LANES == 0:
+            return f"inner == 1 and axis % {LANES} == 0"
+        case Blocked() if view.inner % LANES == 0:
+            return f"inner % {LANES} == 0"
+        case _:
+            return None
 
 
 def _shared_group_fact(granularity: Granularity, view: View, lanes: int) -> str | None:

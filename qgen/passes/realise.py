@@ -76,10 +76,9 @@ def realise(program: Program, mode: str) -> Program:
             fast = quick.expr(value) if allowed.conditions and not is_shared else None
             if fast is None or not quick.used_conditional:
                 body.append(ir.Write(stmt.operand, sure.expr(value)))
-            elif allowed.has_fallback:
-                body.append(ir.Write(stmt.operand, sure.expr(value), ir.Quick(fast, None)))
             else:
-                body.append(ir.Write(stmt.operand, fast))
+                holds = None if allowed.has_fallback else ir.Literal(value=True, type=Scalar.BOOL)
+                body.append(ir.Write(stmt.operand, sure.expr(value), ir.Quick(fast, holds)))
         kernels.append(replace(kernel, body=tuple(body)))
     scratch = [operand for operand in program.operands if operand.is_scratch]
     if scratch:

@@ -54,7 +54,8 @@ def rename_reserved(program: Program) -> Program:
     functions = tuple(_rename_function(function) for function in program.functions)
     kernels = tuple(_rename_kernel(kernel, operands) for kernel in program.kernels)
     named = tuple(replace(operand, name=operands[operand.name]) for operand in program.operands)
-    program = replace(program, operands=named, functions=functions, kernels=kernels)
+    wide = frozenset(operands[name] for name in program.wide)
+    program = replace(program, operands=named, functions=functions, kernels=kernels, wide=wide)
     _hold_entry_points(program)
     return program
 
@@ -115,7 +116,7 @@ def _declares_reserved(body: tuple[ir.Stmt, ...]) -> bool:
             case ir.If(_, then, otherwise):
                 if _declares_reserved(then) or _declares_reserved(otherwise):
                     return True
-            case ir.Return() | ir.Require() | ir.Write() | ir.Accumulate() | ir.Store() | ir.AtomicMax() | ir.Assign():
+            case ir.Return() | ir.Require() | ir.Write() | ir.Accumulate() | ir.Store() | ir.StoreVector() | ir.AtomicMax() | ir.Assign():
                 pass
             case _:
                 assert_never(stmt)
@@ -133,8 +134,8 @@ def _rename_body(body: tuple[ir.Stmt, ...], buffers: dict[str, str]) -> tuple[ir
                 return ir.Name(_safe(name), type_)
             case ir.Call(name, args, type_):
                 return ir.Call(_safe(name), args, type_)
-            case ir.Load(buffer, index):
-                return ir.Load(buffers.get(buffer, buffer), index)
+            case ir.Load() | ir.LoadVector():
+                return replace(expr, buffer=buffers.get(expr.buffer, expr.buffer))
             case _:
                 return expr
 
@@ -150,7 +151,7 @@ def _rename_stmt(stmt: ir.Stmt, buffers: dict[str, str]) -> ir.Stmt:
         case ir.If():
             then = tuple(_rename_stmt(inner, buffers) for inner in stmt.then)
             return replace(stmt, then=then, otherwise=tuple(_rename_stmt(inner, buffers) for inner in stmt.otherwise))
-        case ir.Store() | ir.AtomicMax():
+        case ir.Store() | ir.StoreVector() | ir.AtomicMax():
             return replace(stmt, buffer=buffers.get(stmt.buffer, stmt.buffer))
         case ir.Return() | ir.Require() | ir.Write() | ir.Accumulate():
             return stmt

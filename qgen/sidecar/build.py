@@ -57,7 +57,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
     operands = _named_operands(spec)
     buffers = [_buffer(name, operand) for name, operand in operands]
     bound = [(name, operand) for name, operand in operands if not operand.is_ignored]
-    bindings = {operand.name: _binding(spec.group, number, name, operand) for number, (name, operand) in enumerate(bound)}
+    bindings = {operand.name: _binding(spec, number, name, operand) for number, (name, operand) in enumerate(bound)}
     params = {
         "group": spec.group,
         "binding": len(bindings),
@@ -117,8 +117,8 @@ def _named_operands(spec: SidecarSpec) -> list[tuple[str, Operand]]:
 
 def _buffers_of(kernel: Kernel) -> set[str]:
     """Return the buffers that an entry point loads from or stores to."""
-    loaded = {node.buffer for node in walk_body(kernel.body) if isinstance(node, ir.Load)}
-    return loaded | {stmt.buffer for stmt in walk_stmts(kernel.body) if isinstance(stmt, ir.Store | ir.AtomicMax)}
+    loaded = {node.buffer for node in walk_body(kernel.body) if isinstance(node, ir.Load | ir.LoadVector)}
+    return loaded | {stmt.buffer for stmt in walk_stmts(kernel.body) if isinstance(stmt, ir.Store | ir.StoreVector | ir.AtomicMax)}
 
 
 def _storage_count(kernel: Kernel) -> int:
@@ -174,15 +174,21 @@ def _buffer(name: str, operand: Operand) -> dict[str, Any]:
     return {"name": name, "role": role, "element": element, "count": count, "size_bytes": size}
 
 
-def _binding(group: int, number: int, name: str, operand: Operand) -> dict[str, Any]:
+def _binding(spec: SidecarSpec, number: int, name: str, operand: Operand) -> dict[str, Any]:
     return {
-        "group": group,
+        "group": spec.group,
         "binding": number,
         "buffer": name,
         "address_space": "storage",
         "access": "read_write" if operand.is_output else "read",
-        "wgsl_type": "array<atomic<u32>>" if operand.is_scratch else "array<u32>",
+        "wgsl_type": _words_type(spec, operand),
     }
+
+
+def _words_type(spec: SidecarSpec, operand: Operand) -> str:
+    if operand.is_scratch:
+        return "array<atomic<u32>>"
+    return "array<vec4u>" if operand.name in spec.program.wide else "array<u32>"
 
 
 def _first_input(spec: SidecarSpec) -> str:

@@ -1,0 +1,166 @@
+"""REALISED to LEGAL, for functions: the version of a function that works on four elements side by side.
+
+Before:
+
+    fn scale_product(v: i32, s: u32) -> u32 {
+        return if v == 0 then s & 0x80000000u else bitcast<u32>(f32(v) * bitcast<f32>(s))
+    }
+
+After, where `v` differs from element to element and `s` does not:
+
+    fn scale_product_4(v: vec4<i32>, s: u32) -> vec4<u32> {
+        return if v == vec4<i32>(0) then vec4<u32>(s & 0x80000000u) else bitcast<vec4<u32>>(vec4<f32>(v) * vec4<f32>(bitcast<f32>(s)))
+    }
+
+What all four share stays a scalar. An early return becomes a selection: all of it is computed for every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from qgen.ir import nodes as ir
+from qgen.ir.program import ById, Function, Param
+from qgen.ir.rewrite import called_functions, walk_body, walk_expr, with_children
+from qgen.ir.types import Machine, Scalar, Struct, Vector
+
+_LOGIC: Final = {"&&": "&", "||": "|"}
+
+
+class NotWidenableError(Exception):
+    """The function works on structs, which have no four-lane form."""
+
+
+class Widener:
+    """Makes four-lane versions of functions as they are called; `functions` has those made, by name."""
+
+    def __init__(self, table: Mapping[str, Function]) -> None:
+        """Widen functions of `table`."""
+        self._table = table
+        self.functions: dict[str, Function] = {}
+
+    def expr(self, expr: ir.Expr, leaf: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr:
+        """Return the expression with `leaf` in place of what differs between elements: vectors where they come in, scalars elsewhere."""
+        found = leaf(expr)
+        if found is not None:
+            return found
+        below = tuple(self.expr(child, leaf) for child in expr.operands)
+        if not any(isinstance(child.type, Vector) for child in below):
+            return with_children(expr, below)
+        match expr:
+            case ir.Call(name, _, _):
+                function = self.function(name, tuple(isinstance(child.type, Vector) for child in below))
+                return ir.Call(function.name, below, function.result)
+            case ir.Binary(op, _, _, type_):
+                lhs, rhs = (spread(child) for child in below)
+                return ir.Binary(_LOGIC.get(op, op), lhs, rhs, _wide(type_))
+            case ir.Select(_, _, _, type_):
+                condition, then, otherwise = below
+                return ir.Select(condition, spread(then), spread(otherwise), _wide(type_))
+            case ir.Unary() | ir.Convert() | ir.Bitcast():
+                return replace(expr, operand=below[0], type=_wide(expr.type))
+            case ir.Builtin(name, _, type_):
+                return ir.Builtin(name, tuple(spread(child) for child in below), _wide(type_))
+            case _:
+                raise NotWidenableError(type(expr).__name__)
+
+    def function(self, name: str, varies: tuple[bool, ...]) -> Function:
+        """Return the version of a function whose parameters differ from element to element where `varies` says so."""
+        function = self._table[name]
+        mask = "" if (varies[0] and not any(varies[1:])) or all(varies) else "_" + "".join("v" if each else "s" for each in varies)
+        wide_name = f"{name}_4{mask}"
+        if wide_name not in self.functions:
+            params = tuple(
+                Param(param.name, _wide(param.type) if each else param.type, param.of)
+                for param, each in zip(function.params, varies, strict=True)
+            )
+            types = {param.name: param.type for param in params}
+            body = self._body(function.body, types)
+            self.functions[wide_name] = Function(wide_name, params, _wide(function.result), body, function.of, function.doc)
+        return self.functions[wide_name]
+
+    def _body(self, body: tuple[ir.Stmt, ...], types: dict[str, Machine]) -> tuple[ir.Stmt, ...]:
+        lets, value = self._value(body, dict(types))
+        return (*lets, ir.Return(spread(value)))
+
+    def _value(self, body: tuple[ir.Stmt, ...], types: dict[str, Machine]) -> tuple[list[ir.Stmt], ir.Expr]:
+        """Return the names that a body defines, and what it returns, as one expression."""
+        lets: list[ir.Stmt] = []
+
+        def leaf(expr: ir.Expr) -> ir.Expr | None:
+            return ir.Name(expr.name, types[expr.name]) if isinstance(expr, ir.Name) else None
+
+        for position, stmt in enumerate(body):
+            match stmt:
+                case ir.Let(name, value):
+                    wide = self.expr(value, leaf)
+                    if isinstance(wide.type, Struct):
+                        raise NotWidenableError(name)
+                    lets.append(ir.Let(name, wide))
+                    types[name] = _machine(wide)
+                case ir.Return(value) if value is not None:
+                    return lets, self.expr(value, leaf)
+                case ir.If(condition, then, otherwise):
+                    test = self.expr(condition, leaf)
+                    then_lets, first = self._value(then, types)
+                    else_lets, second = self._value((*otherwise, *body[position + 1 :]), types)
+                    lets += [*then_lets, *else_lets]
+                    return lets, _choose(test, first, second)
+                case _:
+                    raise NotWidenableError(type(stmt).__name__)
+        raise NotWidenableError("a path without a return")
+
+
+def is_widenable(exprs: Iterable[ir.Expr], table: Mapping[str, Function]) -> bool:
+    """Whether expressions have a four-lane form: no function that they reach works on structs."""
+    called = dict.fromkeys(node.function for expr in exprs for node in walk_expr(expr) if isinstance(node, ir.Call))
+    pending, seen = list(called), set(called)
+    while pending:
+        function = ById(table[pending.pop()])
+        if _uses_structs(function):
+            return False
+        fresh = set(_callees(function)) - seen
+        pending += sorted(fresh)
+        seen |= fresh
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _uses_structs(function: ById[Function]) -> bool:
+    return any(isinstance(node.type, Struct) for node in walk_body(function.value.body))
+
+
+@lru_cache(maxsize=1024)
+def _callees(function: ById[Function]) -> tuple[str, ...]:
+    return called_functions(function.value.body)
+
+
+def spread(expr: ir.Expr) -> ir.Expr:
+    """Return a vector as it is, and a scalar as a vector of four times itself."""
+    if isinstance(expr.type, Vector):
+        return expr
+    if not isinstance(expr.type, Scalar):
+        raise NotWidenableError(type(expr).__name__)
+    return ir.Compose((expr,), Vector(expr.type))
+
+
+def _choose(condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
+    if not any(isinstance(part.type, Vector) for part in (condition, then, otherwise)):
+        return ir.Select(condition, then, otherwise, _machine(then))
+    first, second = spread(then), spread(otherwise)
+    return ir.Select(condition, first, second, _machine(first))
+
+
+def _machine(expr: ir.Expr) -> Machine:
+    if not isinstance(expr.type, Scalar | Vector | Struct):
+        raise NotWidenableError(type(expr).__name__)
+    return expr.type
+
+
+def _wide(type_: object) -> Vector:
+    if isinstance(type_, Scalar):
+        return Vector(type_)
+    raise NotWidenableError("a struct")
