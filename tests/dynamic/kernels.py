@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import qgen
+from qgen.arrays import to_codes
 from qgen.kernel import Kernel
 from qgen.shapes import Granularity
 
@@ -27,5 +28,7 @@ def float32(values: ArrayLike) -> NDArray[np.float32]:
 
 def bits(results: dict[str, NDArray[Any]]) -> dict[str, tuple[str, tuple[int, ...], list[str]]]:
     """Return results as what must be the same in all of them: types, shapes, and codes; these as text, so that a difference reads well."""
-    views = {name: array.view(np.uint32) if array.dtype == np.float32 else array for name, array in results.items()}
-    return {name: (array.dtype.name, array.shape, [hex(code) for code in views[name].reshape(-1)]) for name, array in results.items()}
+    return {
+        name: (array.dtype.name, array.shape, [hex(code) for code in to_codes(array, array.dtype).reshape(-1)])
+        for name, array in results.items()
+    }
