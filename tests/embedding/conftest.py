@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from qgen.glue import LANGUAGES, save_glue
-from tests.embedding.cases import CASES, kernel_of
+from qgen.glue import save_glue
+from tests.embedding.cases import CASES, HOSTS, kernel_of
 
 
 @pytest.fixture(scope="session")
@@ -18,5 +18,5 @@ def glue_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for case in CASES:
         kernel = kernel_of(case)
         kernel.save(folder)
-        save_glue(kernel, folder, LANGUAGES)
+        save_glue(kernel, folder, HOSTS)
     return folder

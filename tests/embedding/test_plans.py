@@ -25,6 +25,7 @@ from tests.embedding.test_python import load_glue
 Plan = list[int] | None
 COUNT: Final = 1000
 NO_LIMIT: Final = (1 << 53) - 1
+HUGE_LIMIT: Final = 1 << 50
 MOST_RUNS: Final = 500
 _DIMS: Final = (0, 1, 1, 1, 2, 3, 5, 8, 31, 32, 64, 100, 256, 1000, 4096, 65536)
 
@@ -59,7 +60,7 @@ def _job(case: Case, *, has_limit: bool, rng: np.random.Generator) -> Job:
         groups = (1,)
     groups = (*groups, 2) if rng.integers(16) == 0 else groups
     shapes = {name: shape if name == "x" else groups for name in kernel.inputs}
-    limit = int(2 ** rng.uniform(8, 30)) if has_limit else 0
+    limit = int(2 ** rng.uniform(8, 30)) if rng.integers(3) else HUGE_LIMIT
     return Job(case, shapes, max(limit, 4 * math.prod(shape) // MOST_RUNS) if has_limit else 0)
 
 
@@ -76,6 +77,18 @@ def test_the_jobs_have_all_outcomes() -> None:
     parted = [job for job, outcome in zip(jobs(), outcomes, strict=True) if outcome == 2]
     assert {job.case for job in parted} == {case for case in CASES if case.large}
     assert sum(math.prod(job.shapes["x"]) > 1 << 32 for job in parted) > 10
+    assert sum(job.limit == HUGE_LIMIT for job in parted) > 3
+
+
+def test_parts_begin_where_tensors_can_be_bound() -> None:
+    for job, numbers in zip(jobs(), expected(), strict=True):
+        if numbers is None or numbers[0] < 2:
+            continue
+        elements = [buffer["element"] for buffer in kernel_of(job.case).sidecar["buffers"] if buffer["role"] not in {"ignored", "uniform"}]
+        last = numbers[1 + len(numbers) // 2 :]
+        for element, offset in zip(elements, last, strict=False):
+            assert offset % 256 == 0
+            assert offset * 8 // element["bits"] % element["period"][0] == 0
 
 
 def test_the_interpreter_plans_as_qgen_does() -> None:
