@@ -12,6 +12,7 @@ from qgen.errors import InternalError, QgenError
 from qgen.glue.host import Host
 
 _ENTRY: Final = re.compile(r"^@compute @workgroup_size\((?P<size>\d+)\)\nfn \w+\([^\n]*\) \{\n(?P<body>.*?)^\}\n", re.MULTILINE | re.DOTALL)
+_ARRAY: Final = re.compile(r"var<storage, (\w+)> (\w+): array<(\w+)>")
 _UNIT: Final = re.compile(r"let unit = (?:id\.y \* [^;]* \+ )?id\.x;")
 _DECLARED: Final = re.compile(r"^(?://[^\n]*\n)*\n(?:@group[^\n]*\n)+(?:\nstruct Params \{\n.*?\}\n)?", re.DOTALL)
 
@@ -29,21 +30,19 @@ def write_ort_template(host: Host, wgsl: str) -> dict[str, str]:
         raise InternalError(f"the entry point of {host.name} uses more than its index")
     functions = wgsl[declared.end() : entry.start()].strip("\n") + wgsl[entry.end() :]
     header = [line for line in wgsl[: wgsl.index("\n\n")].split("\n") if not line.startswith("// Dispatch")]
-    lines = [*header, *_describe(host, int(entry["size"]), body), "", "$MAIN {", body + "}", functions]
+    lines = [*header, *_describe(host, declared[0], int(entry["size"]), body), "", "$MAIN {", body + "}", functions]
     text = re.sub(r"\bparams\.", "uniforms.", "\n".join(lines))
     return {f"{host.name}.wgsl.template": text.rstrip("\n") + "\n"}
 
 
-def _describe(host: Host, workgroup_size: int, body: str) -> list[str]:
+def _describe(host: Host, declared: str, workgroup_size: int, body: str) -> list[str]:
     """Return what the operator's program has to declare, in comments, which the tool takes out."""
-    (step,) = host.passes
-    roles = {tensor.name: "output" if tensor.role == "output" else "input" for tensor in host.tensors}
-    bound = [f"{roles[each.buffer]} {each.buffer}" for each in step.bindings if each.kind != "uniform"]
+    bound = [f"{'input' if access == 'read' else 'output'} {name} of {element}" for access, name, element in _ARRAY.findall(declared)]
     fields = [name for uniform in host.uniforms for name, _, _ in uniform.fields if re.search(rf"\bparams\.{name}\b", body)]
     uniforms = f"u32 uniforms, with the values in the sidecar: {', '.join(fields)}" if fields else "no uniforms"
     return [
         "//",
-        f"// The program declares, in this order and flat, as arrays of u32 words: {', '.join(bound)}.",
+        f"// The program declares, in this order and flat, as arrays of words or of four words: {', '.join(bound)}.",
         f"// And {uniforms}.",
         f"// Workgroups of {workgroup_size}, one invocation for each `unit`, numbered by `global_idx`.",
     ]

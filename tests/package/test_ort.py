@@ -67,7 +67,7 @@ def _assemble(kernel: Kernel, shader: dict[str, str], plan: DispatchPlan) -> str
             fields = ", ".join(f"{field['name']}: u32" for field in kernel.sidecar["structs"]["Params"]["fields"])
             lines += [f"struct Uniforms {{ {fields} }};", f"@group(0) @binding({bound['binding']}) var<uniform> uniforms: Uniforms;"]
         else:
-            lines.append(f"@group(0) @binding({bound['binding']}) var<storage, {bound['access']}> {bound['buffer']}: array<u32>;")
+            lines.append(f"@group(0) @binding({bound['binding']}) var<storage, {bound['access']}> {bound['buffer']}: {bound['wgsl_type']};")
     size, width = step["workgroup_size"][0], plan.passes[0].dispatch[0]
     start = f"let global_idx = (workgroup_id.y * {width}u + workgroup_id.x) * {size}u + local_idx;"
     arguments = "@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_idx: u32"
@@ -80,7 +80,7 @@ def test_the_tool_takes_the_templates_and_the_shaders_are_right(tmp_path: Path) 
     device = open_device(SWIFTSHADER, bounds_checks=False)
     texts = []
     for seed, (kernel, shader) in enumerate(zip(kernels, _build(tmp_path, kernels), strict=True)):
-        inputs = make_inputs(kernel, kernel.request.shape or _SHAPE, seed)
+        inputs = make_inputs(kernel, _SHAPE if kernel.request.shape is None else kernel.request.shape, seed)
         plan = kernel.plan({name: array.shape for name, array in inputs.items()})
         text = _assemble(kernel, shader, plan)
         texts.append((kernel.name, text))
