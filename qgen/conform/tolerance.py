@@ -94,13 +94,23 @@ def _is_inside(values: Array) -> Bools:
 
 
 def count_steps(got: NDArray[np.uint32], want: NDArray[np.uint32], dtype: DType) -> NDArray[np.int64]:
-    """Return how many codes lie between two codes of each pair, in the order of their values."""
-    steps: NDArray[np.int64] = np.abs(_place(got, dtype) - _place(want, dtype))
-    return steps
+    """Return how many codes lie between two codes of each pair, in the order of their values.
+
+    Both zeros have one place, and so has every NaN: beyond the greatest magnitude of either sign.
+    """
+    places, others = _place(got, dtype), _place(want, dtype)
+    steps: NDArray[np.int64] = np.abs(places - others)
+    if dtype.format is None or dtype.format.nan_code is None:
+        return steps
+    beyond = dtype.format.overflow_code + dtype.format.has_infinity
+    is_nan, other_is_nan = (np.isnan(decode(codes, dtype)) for codes in (got, want))
+    steps = np.where(is_nan, beyond - np.abs(others), steps)
+    steps = np.where(other_is_nan, beyond - np.abs(places), steps)
+    return np.where(is_nan & other_is_nan, 0, steps)
 
 
 def _place(codes: NDArray[np.uint32], dtype: DType) -> NDArray[np.int64]:
-    """Return each code's place in the order of values; both zeros have one, and a NaN lies beyond infinity."""
+    """Return each code's place in the order of values."""
     wide = codes.astype(np.int64)
     sign = 1 << (dtype.bits - 1)
     if dtype.family is Family.UNSIGNED:

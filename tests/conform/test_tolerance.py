@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import qgen
+from qgen.arrays import to_codes
 from qgen.check import make_inputs, matrix_requests
 from qgen.conform import tolerance
 from qgen.conform.matrix import mode_variants
@@ -26,6 +27,15 @@ def test_kernels_spread_over_the_matrix_are_within_their_bound(stack: str) -> No
         result = check_tolerance(compile_request(mode_variants(request, number, "fast")[0]), stack, 67 * number)
         assert result.ok, str(result)
         assert result.elements > 0
+
+
+@pytest.mark.parametrize("y", ["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"])
+def test_what_overflows_leaves_its_neighbours_alone(y: str) -> None:
+    kernel = fast(y=y, saturate=False)
+    x = np.array([1.0, 3e9, 2.0, -3e9, -1.0, 1e6, np.inf, 0.5], np.float32)
+    got = to_codes(kernel.run({"x": x, "y_scale": np.ones((), np.float32)}, "cpu")["y"], y)
+    want = to_codes(kernel.reference({"x": x, "y_scale": np.ones((), np.float32)})["y"], y)
+    assert count_steps(got[[0, 2, 4, 5, 7]], want[[0, 2, 4, 5, 7]], DTYPES[y]).tolist() == [0] * 5
 
 
 def test_a_step_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,6 +80,11 @@ def test_ordinary_inputs_are_inside() -> None:
         ("float16", 0x8000, 0x0000, 0),
         ("float16", 0x8001, 0x0001, 2),
         ("float8e4m3fn", 0x7E, 0x7F, 1),
+        ("float8e4m3fn", 0xFF, 0x7F, 0),
+        ("float8e4m3fn", 0x7F, 0xFD, 2),
+        ("float8e4m3fnuz", 0x80, 0xFF, 1),
+        ("float8e4m3fnuz", 0x7F, 0x80, 1),
+        ("float8e5m2", 0x7C, 0xFE, 1),
         ("float6e2m3", 0x21, 0x00, 1),
     ],
 )
