@@ -97,8 +97,8 @@ def check_kernel(
     first = None
     shapes = check_shapes(kernel) if shapes is None else tuple(shapes)
     for number in range(rounds * len(shapes)):
-        shape = shapes[number % len(shapes)]
-        calm = (seed + number // len(shapes) + number) % ROUNDS == ROUNDS - 1
+        turn, place = divmod(number, len(shapes))
+        shape, calm = shapes[place], (seed + turn + place) % ROUNDS == ROUNDS - 1
         inputs = make_inputs(kernel, shape, seed + number, calm=calm)
         words = run_kernel(kernel, device, inputs, model)
         for name, want in find_reference(kernel, inputs).items():

@@ -29,6 +29,7 @@ KINDS: Final = 4
 """Kinds of elements, and kinds of scales."""
 _ORDINARY, _FITTED, _EDGE = 0, 1, 2
 _SMALL: Final = 16
+_RUN: Final = 16
 _BYTE_BITS: Final = 8
 _NARROWER: Final = (13, 16, 20, 21, 22)
 """By how many bits the significands of float16, bfloat16 and the narrower formats are shorter than that of float32."""
@@ -116,13 +117,14 @@ def _zero_points(dtype: DType, count: int, seed: int, rng: np.random.Generator) 
 def _scales(dtype: DType, seed: int, ordinary: Values, fitted: Values, rng: np.random.Generator, *, calm: bool) -> Codes:
     """Return scales by kind, in turn: an ordinary one, one that fits the data with a step of one unit, an edge, a random code.
 
-    With `calm`: three ordinary ones and a random code.
+    With `calm` they are ordinary, but for a random code in four of every last `_RUN` of four: so that what an invocation computes at a
+    time, which may be of as many groups, is ordinary as a whole.
     """
     count = ordinary.size
     number = np.arange(count, dtype=np.int64) + seed
     beside = step_codes(encode(fitted, dtype), rng.integers(-1, 2, count), dtype)
     kind = number % KINDS
-    kind = np.where(calm & (kind < KINDS - 1), _ORDINARY, kind)
+    kind = np.where(calm & ((kind < KINDS - 1) | (number // _RUN % KINDS < KINDS - 1)), _ORDINARY, kind)
     chosen = np.select(
         [kind == _ORDINARY, kind == _FITTED, kind == _EDGE],
         [encode(ordinary, dtype), beside, pick_edges(dtype, number // KINDS)],
@@ -185,7 +187,10 @@ def _dividends(signature: Signature, groups: _Groups, scales: Values, zero_point
 
 
 def _calm_dividends(signature: Signature, groups: _Groups, scales: Values, zero_points: Values, seed: int) -> Codes:
-    """Return x whose quotients lie within the output's range; one in eight is near a tie of integers or of a narrower format."""
+    """Return x whose quotients lie within the output's range; one in eight is near a tie of integers or of a narrower format.
+
+    These are all in every other run of elements, so that half of the invocations have none.
+    """
     count = groups.of.size
     rng = np.random.default_rng([seed, count])
     least, greatest = value_range(signature.y)
@@ -196,7 +201,7 @@ def _calm_dividends(signature: Signature, groups: _Groups, scales: Values, zero_
     width = rng.choice(_NARROWER, count)
     middle = (codes >> width << width) + (1 << (width - 1)) + rng.integers(-_SMALL, _SMALL, count)
     narrow = np.minimum(middle, 0xFFFFFFFF).astype(np.uint32).view(np.float32).astype(np.float64)
-    kind = rng.integers(0, 2 * _SMALL, count)
+    kind = np.where(np.arange(count) // (KINDS * _RUN) % 2 == 0, rng.integers(0, 2 * _SMALL, count), KINDS)
     with np.errstate(all="ignore"):
         return encode(np.select([kind < 2, kind < KINDS], [beside, narrow], inside) * scale, signature.x)
 

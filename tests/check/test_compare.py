@@ -40,7 +40,7 @@ def test_a_right_kernel_is_found_right(device: str, kernel: Kernel) -> None:
 def test_without_shapes_all_that_a_kernel_is_checked_on_are_taken() -> None:
     result = check_kernel(quantize(), "cpu")
     assert result.ok
-    assert result.elements == ROUNDS * (3 + 65 + 15 * 8 * 9 + 2 * 3 * 4 * 5)
+    assert result.elements == ROUNDS * (3 + 65 + 31 * 8 * 9 + 2 * 3 * 4 * 5)
 
 
 def test_a_wrong_rounding_is_found_with_the_first_element_that_shows_it() -> None:
@@ -64,11 +64,28 @@ def test_code_that_only_calm_elements_reach_is_checked() -> None:
     def floor(expr: ir.Expr) -> ir.Expr:
         return replace(expr, name="floor") if isinstance(expr, ir.Builtin) and expr.name == "round" else expr
 
-    kernel = with_changed(quantize("uint8", per_axis(-1)), floor, only="rint_quotient")
+    kernel = with_changed(quantize("uint8", per_axis(-1)), floor, only="rint_quotient_4")
     result = check_kernel(kernel, "cpu", [(50, 40)])
     assert result.mismatches > result.elements // 20
     assert result.first is not None
     assert result.first.got == result.first.want - 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_in_four_rounds_each_shape_has_calm_inputs_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, shapes = quantize(), [(size,) for size in range(1, count + 1)]
+    seen: list[tuple[tuple[int, ...], bool]] = []
+
+    def make(_: Kernel, shape: tuple[int, ...], seed: int, *, calm: bool) -> object:
+        seen.append((shape, calm))
+        return make_inputs(kernel, shape, seed, calm=calm)
+
+    monkeypatch.setitem(check_kernel.__globals__, "make_inputs", make)
+    for seed in range(ROUNDS):
+        seen.clear()
+        check_kernel(kernel, "cpu", shapes, seed)
+        assert sorted(shape for shape, calm in seen if calm) == shapes
+        assert len(seen) == ROUNDS * count
 
 
 def test_the_counter_example_has_the_scale_and_the_zero_point_of_its_group() -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import qgen
+from qgen.arrays import pack_words
 from qgen.check import CounterExample, check_kernel, check_shapes, make_inputs
+from qgen.check.compare import describe_mismatch
 from qgen.check.reduced import RANGES, STEPS, make_reduced
 from qgen.dtypes import DTYPES
 from qgen.ir import nodes as ir
-from qgen.kernel import Kernel
 from tests.check.kernels import with_changed
 
 FLOAT32 = DTYPES["float32"]
@@ -104,21 +105,29 @@ def test_a_right_kernel_is_found_right(shape: tuple[int, ...] | None, numerics: 
     assert result.elements == 4 * sum(math.prod(each) + len(("y_scale", "y_zero_point")) for each in shapes)
 
 
-def changed_literal(value: int, other: int) -> Kernel:
-    def change(expr: ir.Expr) -> ir.Expr:
-        return replace(expr, value=other) if isinstance(expr, ir.Literal) and expr.value == value else expr
+def test_a_wrong_scale_is_found() -> None:
+    def shorter(expr: ir.Expr) -> ir.Expr:
+        """Change 255 as a float to 254."""
+        return replace(expr, value=0x437E0000) if isinstance(expr, ir.Literal) and expr.value == 0x437F0000 else expr
 
-    return with_changed(KERNEL, change)
+    kernel = with_changed(KERNEL, shorter, only="dynamic_quantize_linear_scale")
+    result = check_kernel(kernel, "cpu", [(5, 13)], rounds=len(RANGES))
+    assert result.mismatches > len(RANGES) // 2
+    assert result.first is not None
 
 
-def test_a_wrong_scale_is_found_and_described_by_the_first_element_of_its_group() -> None:
-    result = check_kernel(changed_literal(0x437F0000, 0x437E0000), "cpu", [(5, 13)])
-    first = result.first
-    assert first is not None
-    assert (first.result, first.index) == ("y_scale", 0)
-    x = make_inputs(KERNEL, (5, 13), first.seed)["x"]
-    assert first.inputs == {"x": int(x.view(np.uint32)[0, 0])}
-    assert f"element 0 of y_scale: x {first.inputs['x']:#x} gives {first.got:#x} instead of {first.want:#x}" in str(first)
+def test_a_wrong_result_of_a_group_is_described_by_its_first_element() -> None:
+    kernel = qgen.compile("DynamicQuantizeLinear", x="float32", granularity=qgen.blocked(1, 4))
+    inputs = make_inputs(kernel, (3, 9), 0)
+    want = kernel.reference(inputs)["y_scale"]
+    assert want.shape == (3, 3)
+    words = pack_words(want, FLOAT32)
+    wrong = words.copy()
+    wrong[4] ^= 1
+    first = describe_mismatch(kernel, inputs, ((3, 9), 0, False), 4, (wrong, words, FLOAT32), name="y_scale")
+    x = int(inputs["x"].view(np.uint32)[1, 4])
+    assert first == CounterExample((3, 9), 0, calm=False, index=4, inputs={"x": x}, got=int(wrong[4]), want=int(words[4]), result="y_scale")
+    assert str(first) == f"shape [3, 9], seed 0, element 4 of y_scale: x {x:#x} gives {int(wrong[4]):#x} instead of {int(words[4]):#x}"
 
 
 def test_padding_of_a_result_with_one_element_for_each_group_is_described() -> None:
