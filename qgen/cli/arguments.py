@@ -52,7 +52,7 @@ def read_glue(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the operator and the options that describe one kernel; each is None where it is not given."""
-    parser.add_argument("op", metavar="OP", nargs="?", help="QuantizeLinear or DequantizeLinear")
+    parser.add_argument("op", metavar="OP", nargs="?", help="QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear")
     group = parser.add_argument_group("the operator")
     group.add_argument("--x", metavar="T", help="dtype of x (`qgen list dtypes`)")
     group.add_argument("--scale", metavar="T", help="dtype of the scale (default: that of x, or of y for DequantizeLinear)")

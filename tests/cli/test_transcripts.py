@@ -56,7 +56,7 @@ TRANSCRIPTS = {
     "emit_unknown_dtype": "emit QuantizeLinear --x flaot32",
     "emit_unknown_domain": "emit QuantizeLinear --x float32 --domain com.microsft",
     "emit_unknown_target": "emit QuantizeLinear --x float32 --target webgp",
-    "emit_unknown_target_option": "emit QuantizeLinear --x float32 --target webgpu:lanes=4",
+    "emit_unknown_target_option": "emit QuantizeLinear --x float32 --target webgpu:rows=4",
     "emit_unknown_numerics": "emit QuantizeLinear --x float32 --numerics exakt",
     "emit_early_opset": "emit QuantizeLinear --x float32 --y uint4 --zero-point --opset 19",
     "emit_no_attribute": "emit QuantizeLinear --x float32 --y int8 --zero-point --opset 13 --no-saturate",
