@@ -17,6 +17,7 @@ from qgen.ir import nodes as ir
 from qgen.kernel import Kernel
 from qgen.shapes import blocked, per_axis
 from tests.check.kernels import dequantize, quantize, with_changed
+from tests.oracle.nodes import Array
 from tests.runtime.stacks import LAVAPIPE, STACKS
 
 SHAPES = [(3,), (5, 13), (2, 3, 5)]
@@ -58,6 +59,22 @@ def test_a_wrong_rounding_is_found_with_the_first_element_that_shows_it() -> Non
         f"shape [4000], seed 4, element {first.index}: x {first.inputs['x']:#x}, y_scale {first.inputs['y_scale']:#x} "
         f"gives {first.got:#x} instead of {first.want:#x}"
     )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_shape_has_calm_inputs_once(count: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[tuple[tuple[int, ...], bool]] = []
+
+    def make(kernel: Kernel, shape: tuple[int, ...], seed: int, *, calm: bool) -> dict[str, Array]:
+        runs.append((shape, calm))
+        return make_inputs(kernel, shape, seed, calm=calm)
+
+    monkeypatch.setitem(check_kernel.__globals__, "make_inputs", make)
+    shapes = [(1 + number,) for number in range(count)]
+    check_kernel(quantize(), "cpu", shapes, seed)
+    for shape in shapes:
+        assert sorted(calm for each, calm in runs if each == shape) == [False, False, False, True]
 
 
 def test_code_that_only_calm_elements_reach_is_checked() -> None:
