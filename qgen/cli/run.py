@@ -124,11 +124,11 @@ def _follow_shape(kernel: Kernel, name: str, arrays: Mapping[str, Array]) -> Sha
     """Return the shape that follows from the kernel and the inputs before, or None: x's is baked, a zero point has the scale's."""
     from qgen.shapes import scale_shape  # start-up time
 
-    x, scale = kernel.inputs[:2]
+    x, *shared = kernel.inputs
     if name == x:
         return kernel.request.shape
-    if scale in arrays:
-        return tuple(arrays[scale].shape)
+    if shared[0] in arrays:
+        return tuple(arrays[shared[0]].shape)
     return scale_shape(kernel.request.granularity, arrays[x].shape) if x in arrays else None
 
 

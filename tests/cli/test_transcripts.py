@@ -50,6 +50,11 @@ TRANSCRIPTS = {
     "emit_quiet": "emit QuantizeLinear --x float32 --name kernel -q",
     "emit_warning": "emit QuantizeLinear --x float32 --opset 10 --per-axis 1 --name kernel",
     "emit_warning_color": "emit QuantizeLinear --x float32 --opset 10 --per-axis 1 --name kernel --color always",
+    "emit_dynamic": "emit DynamicQuantizeLinear --x float32 --name dynamic -o out",
+    "emit_dynamic_type": "emit DynamicQuantizeLinear --x float16",
+    "emit_dynamic_zero_point": "emit DynamicQuantizeLinear --x float32 --zero-point",
+    "emit_dynamic_opset": "emit DynamicQuantizeLinear --x float32 --opset 10",
+    "emit_dynamic_domain": "emit DynamicQuantizeLinear --x float32 --domain com.microsoft",
     "emit_nothing": "emit",
     "emit_no_x": "emit QuantizeLinear",
     "emit_unknown_op": "emit QuantiseLinear --x float32",
@@ -160,6 +165,7 @@ TRANSCRIPTS = {
 
 WRITES = {
     "emit",
+    "emit_dynamic",
     "emit_quiet",
     "emit_warning",
     "emit_warning_color",
