@@ -195,7 +195,8 @@ def _calm_dividends(signature: Signature, groups: _Groups, scales: Values, zero_
     rng = np.random.default_rng([seed, count])
     least, greatest = value_range(signature.y)
     scale = scales[groups.of]
-    inside = rng.uniform(least, greatest, count) - zero_points[groups.of]
+    # The zero point of a float8 may be NaN, and takes no part.
+    inside = rng.uniform(least, greatest, count) - np.nan_to_num(zero_points[groups.of], nan=0.0, posinf=0.0, neginf=0.0)
     beside = (np.floor(inside) + 0.5) * (1 + rng.choice([-1.0, 1.0], count) * 2.0 ** rng.integers(-23, -13, count))
     codes = inside.astype(np.float32).view(np.uint32).astype(np.int64)
     width = rng.choice(_NARROWER, count)

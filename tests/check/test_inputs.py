@@ -159,3 +159,13 @@ def test_calm_products_are_of_any_code_and_ordinary_scales() -> None:
     assert (np.abs(np.log2(np.abs(scales[scales != 0]))) < 13).mean() >= 0.7
     x = make_inputs(dequantize("int8"), (4000,), 0, calm=True)["x"]
     assert len(set(x.tolist())) == 256
+
+
+@pytest.mark.parametrize("calm", [False, True])
+def test_a_float8_zero_point_of_any_code_takes_no_part(calm: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    dtype = DTYPES["float8e5m2"]
+    found: set[int] = set()
+    for seed in range(3 * len(edge_codes(dtype))):
+        inputs = make_inputs(quantize("float8e5m2", per_axis(0)), (5, 8), seed, calm=calm)
+        found |= set(codes(inputs["y_zero_point"], dtype).tolist())
+    assert {dtype.format.nan_code, dtype.format.overflow_code} <= found if dtype.format else False
