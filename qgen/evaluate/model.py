@@ -69,7 +69,7 @@ class Ieee:
         """Return `text`."""
         return text
 
-    def within(self, owner: str) -> ArithmeticModel:  # noqa: ARG002
+    def within(self, owner: str) -> ArithmeticModel:  # noqa: ARG002 - the protocol names it
         """Return the model itself."""
         return self
 
