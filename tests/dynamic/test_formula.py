@@ -9,6 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from qgen.arrays import numpy_dtype
+from qgen.oracle import evaluate_reference
+from qgen.passes.split import split_reductions
 from qgen.shapes import Granularity, blocked, per_axis, per_tensor, scale_shape
 from qgen.validate import validate_texts
 from tests.dynamic.formulas import Formula, compile_formula
@@ -113,6 +115,17 @@ def test_the_oracle_reduces_as_numpy_does(group: str) -> None:
         magnitude = np.stack(parts, axis=axis)
     scale = np.asarray(magnitude / np.float32(127), np.float32)
     assert bits({"y_scale": results["y_scale"]}) == bits({"y_scale": scale})
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_cut_at_its_reductions_has_the_same_values(case: str, group: str) -> None:
+    granularity, shape = GROUPS[group]
+    formula = compile_formula(*CASES[case], granularity)
+    cut = split_reductions(formula.checked)
+    assert len(cut.kernels) == 3
+    inputs = inputs_of(formula, shape, 7)
+    assert bits(evaluate_reference(cut, granularity, inputs)) == bits(formula.reference(inputs))
 
 
 def test_both_compilers_accept_them_and_the_schema_their_sidecars() -> None:
