@@ -76,14 +76,15 @@ def _with_option(target: Target, option: str) -> Target:
     if key not in OPTIONS:
         raise QgenError("QG103", f"a target has no option `{key}`", hint=f"options are {', '.join(OPTIONS)}")
     most = {"max_workgroups_per_dimension": 65535, "lanes": 64, "workgroup_size": target.limit("maxComputeWorkgroupSizeX")}[key]
-    if not value.isdecimal() or not 1 <= int(value) <= most:
+    step, kind = (4, "multiple of 4") if key == "lanes" else (1, "whole number")
+    if not value.isdecimal() or int(value) not in range(step, most + 1, step):
         hint = f"write `{target.name.partition(':')[0]}:{key}=64`"
-        raise QgenError("QG103", f"`{key}` is a whole number from 1 to {most}, not `{value}`", hint=hint)
+        raise QgenError("QG103", f"`{key}` is a {kind} from {step} to {most}, not `{value}`", hint=hint)
     number = int(value)
     match key:
         case "workgroup_size":
             return replace(target, workgroup_size=number)
         case "lanes":
-            return replace(target, lanes=max(4, number & -4))
+            return replace(target, lanes=number)
         case _:
             return replace(target, max_workgroups_per_dimension=number)
