@@ -45,7 +45,8 @@ class _Split:
 def guard_quick(program: Program) -> Program:
     """Return the program with requires as conditions of the quick values; the same object where no function has one."""
     partial = {function.name: function for function in program.functions if _has_require(ById(function))}
-    if not partial and not any(isinstance(stmt, ir.Write) and stmt.quick is not None for kernel in program.kernels for stmt in kernel.body):
+    quick = [stmt.quick for kernel in program.kernels for stmt in kernel.body if isinstance(stmt, ir.Write) and stmt.quick is not None]
+    if not partial and all(each.holds is not None for each in quick):
         return program
     splits = {name: _split(ById(function)) for name, function in partial.items()}
     functions: list[Function] = []
