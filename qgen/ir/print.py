@@ -7,7 +7,7 @@ from typing import assert_never
 from qgen.ir import nodes as ir
 from qgen.ir.precedence import ATOM, UNARY, operand_precedences, parenthesise, precedence
 from qgen.ir.program import Domain, Function, Kernel, Operand, Program
-from qgen.ir.types import Scalar, print_type
+from qgen.ir.types import Machine, Scalar, Value, Vector, element_of, print_type
 
 _INDENT = "    "
 
@@ -15,7 +15,7 @@ _INDENT = "    "
 def print_program(program: Program) -> str:
     """Return the program's text: operands, kernels, functions."""
     lines = [f"program {program.name} {program.stage.value}"]
-    lines += [f"{_INDENT}{_print_operand(operand)}" for operand in program.operands]
+    lines += [f"{_INDENT}{_print_operand(operand, program.wide)}" for operand in program.operands]
     if program.uniforms:
         lines.append(f"{_INDENT}uniforms {', '.join(program.uniforms)}")
     for kernel in program.kernels:
@@ -25,10 +25,10 @@ def print_program(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _print_operand(operand: Operand) -> str:
+def _print_operand(operand: Operand, wide: frozenset[str]) -> str:
     group = " per group" if operand.per_group else ""
     kind = f"scratch {operand.reduction.value}" if operand.reduction else "result" if operand.is_output else "operand"
-    return f"{kind} {operand.name}: {operand.dtype.name}{group}"
+    return f"{kind} {operand.name}: {operand.dtype.name}{group}{' in vectors' if operand.name in wide else ''}"
 
 
 def _print_kernel(kernel: Kernel) -> list[str]:
@@ -38,8 +38,14 @@ def _print_kernel(kernel: Kernel) -> list[str]:
 
 
 def _print_function(function: Function) -> list[str]:
-    params = ", ".join(f"{param.name}: {print_type(param.of or param.type)}" for param in function.params)
-    return [f"fn {function.name}({params}) -> {print_type(function.of or function.result)} {{", *print_body(function.body), "}"]
+    params = ", ".join(f"{param.name}: {_print_held(param.type, param.of)}" for param in function.params)
+    return [f"fn {function.name}({params}) -> {_print_held(function.result, function.of)} {{", *print_body(function.body), "}"]
+
+
+def _print_held(type_: Machine, of: Value | None) -> str:
+    """Return which values a machine type holds, where that is known."""
+    held = print_type(of or element_of(type_))
+    return f"vec4<{held}>" if isinstance(type_, Vector) else held
 
 
 def print_body(body: tuple[ir.Stmt, ...], depth: int = 1) -> list[str]:

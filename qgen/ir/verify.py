@@ -10,7 +10,7 @@ from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
 from qgen.ir.program import ById, Function, Operand, Program, Stage
-from qgen.ir.rewrite import called_functions, children
+from qgen.ir.rewrite import callees, children
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Type, Vector, element_of, print_type
 from qgen.ir.typing import INTEGERS, NUMBERS, binary_agrees, is_uniform, is_within, literal_fits, typed_agrees
 
@@ -77,14 +77,15 @@ def _verify(program: Program) -> None:
     if (program.stage is Stage.CHECKED) and program.functions:
         raise _InvalidIRError("a checked program has no functions")
     table = {function.name: function for function in program.functions}
+    places = {name: position for position, name in enumerate(names)}
     for position, function in enumerate(program.functions):
-        callees = called_functions_of(ById(function))
-        for callee in callees:
+        called = callees(ById(function))
+        for callee in called:
             if callee not in table:
                 raise _InvalidIRError(f"`{function.name}` calls `{callee}`, which is not in the program")
-            if names.index(callee) <= position:
+            if places[callee] <= position:
                 raise _InvalidIRError(f"`{function.name}` stands after `{callee}`, which it calls")
-        _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in callees))
+        _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in called))
     for kernel in program.kernels:
         scope = _Scope(_KERNEL[program.stage], table, program, None)
         scope.block(kernel.body, {})
@@ -92,12 +93,6 @@ def _verify(program: Program) -> None:
             written = [stmt.operand for stmt in kernel.body if isinstance(stmt, ir.Write)]
             if len(written) != len(set(written)):
                 raise _InvalidIRError("a result is written twice")
-
-
-@lru_cache(maxsize=2048)
-def called_functions_of(function: ById[Function]) -> tuple[str, ...]:
-    """Return what a function calls; kept for the functions of the library, which all programs share."""
-    return called_functions(function.value.body)
 
 
 @lru_cache(maxsize=2048)
@@ -230,7 +225,10 @@ class _Scope:
             case ir.Unary(op, _, type_):
                 return types == [type_] and element_of(type_) in _UNARY.get(op, ())
             case ir.Binary(op, _, _, type_):
-                return is_uniform(type_, types) and binary_agrees(op, *(element_of(found) for found in (*types, type_)))
+                is_scalar_only = op in {"&&", "||"}
+                if not is_uniform(type_, types) or (is_scalar_only and isinstance(type_, Vector)):
+                    return False
+                return binary_agrees(op, *(element_of(found) for found in (*types, type_)))
             case ir.Select(_, _, _, type_):
                 condition, *branches = types
                 wanted = Vector(Scalar.BOOL) if isinstance(type_, Vector) and isinstance(condition, Vector) else Scalar.BOOL

@@ -11,6 +11,8 @@ from qgen.ir.nodes import (
     Bitcast,
     Builtin,
     Call,
+    Component,
+    Compose,
     Construct,
     Convert,
     Expr,
@@ -21,6 +23,7 @@ from qgen.ir.nodes import (
     Let,
     Literal,
     Load,
+    LoadVector,
     Name,
     Op,
     Read,
@@ -29,6 +32,7 @@ from qgen.ir.nodes import (
     Return,
     Select,
     Store,
+    StoreVector,
     Typed,
     Unary,
     Uniform,
@@ -36,9 +40,10 @@ from qgen.ir.nodes import (
     Write,
 )
 from qgen.ir.program import Function, Kernel, Operand, Param, Program, Stage
-from qgen.ir.types import Int, Scalar, Struct
+from qgen.ir.types import Int, Scalar, Struct, Vector
 
 BOOL, U32, I32, F32 = Scalar.BOOL, Scalar.U32, Scalar.I32, Scalar.F32
+U32X4 = Vector(U32)
 FLOAT32, UINT8 = DTYPES["float32"], DTYPES["uint8"]
 PAIR = Struct("Pair", (("code", U32), ("value", F32)))
 OPERANDS = (
@@ -53,7 +58,7 @@ def u(value: int) -> Literal:
     return Literal(value, U32)
 
 
-def name(text: str, type_: Scalar | Struct = U32) -> Name:
+def name(text: str, type_: Scalar | Struct | Vector = U32) -> Name:
     return Name(text, type_)
 
 
@@ -113,6 +118,17 @@ REALISED = Program(
     (CALLS, PARTIAL, MAKE),
 )
 
+WIDE_FUNCTION = Function(
+    "scaled_4",
+    (Param("x", U32X4, FLOAT32), Param("s", U32, FLOAT32)),
+    U32X4,
+    (
+        Let("f", Binary("*", Bitcast(name("x", U32X4), Vector(F32)), Compose((Bitcast(name("s"), F32),), Vector(F32)), Vector(F32))),
+        Return(Bitcast(name("f", Vector(F32)), U32X4)),
+    ),
+    UINT8,
+)
+
 LEGAL = Program(
     "Scale",
     Stage.LEGAL,
@@ -139,9 +155,22 @@ LEGAL = Program(
             ),
             64,
         ),
+        Kernel(
+            "wide",
+            (
+                Let("codes", Call("scaled_4", (LoadVector("x", Invocation("x")), Load("s", u(0))), U32X4)),
+                Let("low", Binary("<<", name("codes", U32X4), Compose((u(0), u(8), u(16), u(24)), U32X4), U32X4)),
+                If(
+                    Builtin("all", (Binary("==", name("low", U32X4), name("codes", U32X4), Vector(BOOL)),), BOOL),
+                    (StoreVector("y", add(Invocation("x"), Component(name("low", U32X4), 3, U32)), name("low", U32X4)),),
+                ),
+            ),
+            64,
+        ),
     ),
-    (),
+    (WIDE_FUNCTION,),
     ("row", "units"),
+    frozenset({"x", "y"}),
 )
 
 PROGRAMS = {"checked": CHECKED, "realised": REALISED, "legal": LEGAL}

@@ -12,7 +12,7 @@ from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_program
 from qgen.ir.program import Function, Kernel, Operand, Param, Program, Stage
-from qgen.ir.types import Int, Scalar
+from qgen.ir.types import Int, Scalar, Vector
 from qgen.ir.verify import verify
 from tests.ir.every_node import (
     BOOL,
@@ -28,6 +28,7 @@ from tests.ir.every_node import (
     QUOTIENT,
     REALISED,
     U32,
+    U32X4,
     UINT8,
     name,
     u,
@@ -72,6 +73,7 @@ A, M, F, P = name("a"), name("m", I32), name("f", F32), name("p", BOOL)
 Q = ir.Name("q", FLOAT32)
 CODE = ir.Typed(ir.Op.CONVERT, (Q,), UINT8)
 BYTE = Int(0, 255)
+V, W, T = ir.Compose((u(1),), U32X4), ir.Compose((ir.Literal(1.0, F32),), Vector(F32)), ir.Compose((P,), Vector(BOOL))
 X = ir.Read("x", FLOAT32)
 
 BAD: Mapping[str, tuple[Program, str]] = {
@@ -181,6 +183,49 @@ BAD: Mapping[str, tuple[Program, str]] = {
     "a field of another type": (legal_expr(ir.Field(name("pair", PAIR), "code", F32)), "types do not agree: pair.code"),
     "a struct with one field": (legal_expr(ir.Construct((A,), PAIR)), "types do not agree: Pair(a)"),
     "a struct with fields of another type": (legal_expr(ir.Construct((A, A), PAIR)), "types do not agree: Pair(a, a)"),
+    "a vector at REALISED": (realised(ir.Let("v", V)), "a Compose may not stand here"),
+    "an element of a vector at CHECKED": (checked(ir.Let("v", ir.Component(V, 0, U32))), "a Component may not stand here"),
+    "a load of a vector in a function": (function(ir.Return(ir.LoadVector("x", u(0)))), "a LoadVector may not stand here"),
+    "a store of a vector in a function": (function(ir.StoreVector("y", u(0), V)), "a StoreVector may not stand here"),
+    "a vector loaded of words": (legal_expr(ir.LoadVector("s", u(0))), "`s` is not a buffer of vectors"),
+    "a vector loaded of what is not there": (legal_expr(ir.LoadVector("none", u(0))), "`none` is not a buffer of vectors"),
+    "a vector loaded at i32": (legal_expr(ir.LoadVector("x", M)), "types do not agree: vector x[m]"),
+    "a vector stored in words": (legal(ir.StoreVector("top", u(0), V)), "`top` is not a buffer of vectors"),
+    "a vector stored to an input": (legal(ir.StoreVector("x", u(0), V)), "`x` is not a result"),
+    "a word stored as a vector": (legal(ir.StoreVector("y", u(0), u(1))), "1u is u32, wanted is vec4<u32>"),
+    "a vector stored as a word": (legal(ir.Store("y", u(0), V)), "vec4<u32>(1u) is vec4<u32>, wanted is u32"),
+    "a vector of floats stored": (legal(ir.StoreVector("y", u(0), W)), "is vec4<f32>, wanted is vec4<u32>"),
+    "a vector stored at a vector": (legal(ir.StoreVector("y", V, V)), "vec4<u32>(1u) is vec4<u32>, wanted is u32"),
+    "a vector of three": (legal_expr(ir.Compose((A, A, A), V.type)), "types do not agree: vec4<u32>(a, a, a)"),
+    "a vector of none": (legal_expr(ir.Compose((), V.type)), "types do not agree: vec4<u32>()"),
+    "a vector of two types": (legal_expr(ir.Compose((A, A, A, M), V.type)), "types do not agree: vec4<u32>(a, a, a, m)"),
+    "a vector of vectors": (legal_expr(ir.Compose((V,), V.type)), "types do not agree"),
+    "a fifth element": (legal_expr(ir.Component(V, -1, U32)), "types do not agree"),
+    "an element of another type": (legal_expr(ir.Component(V, 0, I32)), "types do not agree: vec4<u32>(1u).x"),
+    "an element of a number": (legal_expr(ir.Component(A, 0, U32)), "types do not agree: a.x"),
+    "a sum of a vector and a number": (legal_expr(ir.Binary("+", V, A, V.type)), "types do not agree: vec4<u32>(1u) + a"),
+    "a sum of vectors that is a number": (legal_expr(ir.Binary("+", V, V, U32)), "types do not agree"),
+    "a shift of a vector by a number": (legal_expr(ir.Binary("<<", V, A, V.type)), "types do not agree: vec4<u32>(1u) << a"),
+    "a shift of a number by a vector": (legal_expr(ir.Binary("<<", A, V, U32)), "types do not agree: a << vec4<u32>(1u)"),
+    "a comparison of vectors that is one truth": (legal_expr(ir.Binary("==", V, V, BOOL)), "types do not agree"),
+    "logic of vectors in two steps": (legal_expr(ir.Binary("&&", T, T, T.type)), "types do not agree"),
+    "a selection of numbers by a vector": (legal_expr(ir.Select(T, A, A, U32)), "types do not agree: if vec4<bool>(p) then a else a"),
+    "a selection of a vector and a number": (legal_expr(ir.Select(T, V, A, V.type)), "types do not agree"),
+    "a selection by a vector of numbers": (legal_expr(ir.Select(V, V, V, V.type)), "types do not agree"),
+    "whether all of one": (legal_expr(ir.Builtin("all", (P,), BOOL)), "types do not agree: all(p)"),
+    "whether any of numbers": (legal_expr(ir.Builtin("any", (V,), BOOL)), "types do not agree: any(vec4<u32>(1u))"),
+    "whether all, for each": (legal_expr(ir.Builtin("all", (T,), T.type)), "types do not agree"),
+    "the least of a vector and a number": (legal_expr(ir.Builtin("min", (V, A), V.type)), "types do not agree: min(vec4<u32>(1u), a)"),
+    "a conversion of a vector to a number": (legal_expr(ir.Convert(W, U32)), "types do not agree"),
+    "a conversion of a number to a vector": (legal_expr(ir.Convert(F, V.type)), "types do not agree"),
+    "a conversion to the same vector": (legal_expr(ir.Convert(V, V.type)), "types do not agree"),
+    "the bits of truths": (legal_expr(ir.Bitcast(T, V.type)), "types do not agree"),
+    "the bits of a vector as a number": (legal_expr(ir.Bitcast(W, U32)), "types do not agree"),
+    "a minus of a vector of u32": (legal_expr(ir.Unary("-", V, V.type)), "types do not agree: -vec4<u32>(1u)"),
+    "a branch by a vector": (legal(ir.Let("p", TRUE), ir.If(T, ())), "vec4<bool>(p) is vec4<bool>, wanted is bool"),
+    "a loop to a vector": (legal(ir.For("i", u(0), V, 1, ())), "vec4<u32>(1u) is vec4<u32>, wanted is u32"),
+    "a vector for a number": (legal_expr(ir.Call("make", (V,), PAIR)), "types do not agree: make(vec4<u32>(1u))"),
+    "a field of a vector": (legal_expr(ir.Field(V, "x", U32)), "types do not agree: vec4<u32>(1u).x"),
     "a negative u32": (legal_expr(ir.Literal(-1, U32)), "types do not agree: -1u"),
     "a u32 of 33 bits": (legal_expr(u(1 << 32)), "types do not agree"),
     "an i32 of 33 bits": (legal_expr(ir.Literal(1 << 31, I32)), "types do not agree"),
@@ -211,7 +256,7 @@ def test_good_programs_are_given_back(stage: str) -> None:
 
 def test_the_expressions_beside_the_bad_ones_are_good() -> None:
     """What BAD builds on is valid, so that each of its programs has one fault."""
-    for value in (A, M, F, P, name("pair", PAIR), ir.Literal(-0.0, F32), ir.Literal(float.fromhex("0x1.fffffep127"), F32)):
+    for value in (A, M, F, P, V, W, T, name("pair", PAIR), ir.Literal(-0.0, F32), ir.Literal(float.fromhex("0x1.fffffep127"), F32)):
         verify(legal_expr(value), "the test")
     verify(checked_expr(Q), "the test")
     verify(function(ir.Return(name("x"))), "the test")
