@@ -57,7 +57,7 @@ op Scale(x: X, x_scale: S per group, x_first: S per group, x_i: S per group, x_r
 
 def declared(text: str) -> list[str]:
     """Return what an emitted text declares: functions, parameters, buffers, values, loops."""
-    return re.findall(r"(?:\blet|\bvar(?:<[^>]*>)?|\bfn|[(,])\s+?(\w+)\s*[:=(]|\((\w+): ", text)
+    return re.findall(r"(?:\blet|\bvar(?:<[^>]*>)?|\bfn)\s+(\w+)|[(,]\s*(\w+): ", text)
 
 
 def test_every_word_that_a_compiler_refuses_is_reserved() -> None:
