@@ -45,12 +45,14 @@ def test_the_parts_have_every_kernel_in_each_mode_and_baked_ones_of_every_kind()
 @pytest.mark.parametrize("part", range(PARTS))
 def test_texts_are_accepted_and_right_in_the_evaluator(part: int, golden: Goldens) -> None:
     kernels = [(number, compile_request(text)) for number, text in texts_of(part)]
-    assert len({kernel.wgsl for _, kernel in kernels}) == len({kernel.name for _, kernel in kernels}) == len(kernels)
+    assert len({kernel.name for _, kernel in kernels}) == len(kernels)
     lines = {print_line(kernel) for _, kernel in kernels if kernel.request.shape is None}
     assert golden.update or lines <= set(golden.read(MATRIX).splitlines()), f"`make update-goldens` writes golden/{MATRIX}"
-    reports = validate_texts([(kernel.name, kernel.wgsl) for _, kernel in kernels], engine="all")
+    # DequantizeLinear of a float8 has a zero point that is never read, and the text of the one without.
+    texts = {kernel.wgsl: kernel.name for _, kernel in kernels}
+    reports = validate_texts([(name, wgsl) for wgsl, name in texts.items()], engine="all")
     assert [report for report in reports if not report.ok] == []
-    assert [report.engine for report in reports] == ["naga-wasm"] * len(kernels) + ["tint"] * len(kernels)
+    assert [report.engine for report in reports] == ["naga-wasm"] * len(texts) + ["tint"] * len(texts)
     results = [check_kernel(kernel, "cpu", seed=number, rounds=1) for number, kernel in kernels]
     assert [str(result) for result in results if not result.ok] == []
     assert min(result.elements for result in results) > 0
