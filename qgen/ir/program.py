@@ -129,6 +129,11 @@ class Program:
         raise KeyError(name)
 
 
+def is_fragment(program: Program) -> bool:
+    """Whether a program is functions alone, for someone else's entry point: these load words of buffers themselves."""
+    return program.stage is Stage.LEGAL and not program.kernels
+
+
 class ById(Generic[T]):
     """A cache key that equals only a key of the same object: to compare functions deeply would cost more than what is cached."""
 

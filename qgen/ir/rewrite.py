@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import assert_never
 
 from qgen.ir import nodes as ir
-from qgen.ir.program import Function
+from qgen.ir.program import ById, Function
 
 
 def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -158,13 +159,19 @@ def drop_unused_lets(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         body = kept
 
 
+@lru_cache(maxsize=2048)
+def callees(function: ById[Function]) -> tuple[str, ...]:
+    """Return what a function calls; kept for the functions of the library, which all programs share."""
+    return called_functions(function.value.body)
+
+
 def reachable_functions(bodies: Iterable[tuple[ir.Stmt, ...]], table: Mapping[str, Function]) -> tuple[Function, ...]:
     """Return the functions of `table` that the bodies call, directly or not, callers first, each once."""
     order: dict[str, Function] = {}
 
     def visit(name: str) -> None:
         if name not in order:
-            for callee in called_functions(table[name].body):
+            for callee in callees(ById(table[name])):
                 visit(callee)
             order[name] = table[name]
 

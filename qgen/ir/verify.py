@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
-from qgen.ir.program import ById, Function, Operand, Program, Stage
+from qgen.ir.program import ById, Function, Operand, Program, Stage, is_fragment
 from qgen.ir.rewrite import callees, children
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Type, Vector, element_of, print_type
 from qgen.ir.typing import INTEGERS, NUMBERS, binary_agrees, is_uniform, is_within, literal_fits, typed_agrees
@@ -85,7 +85,11 @@ def _verify(program: Program) -> None:
                 raise _InvalidIRError(f"`{function.name}` calls `{callee}`, which is not in the program")
             if places[callee] <= position:
                 raise _InvalidIRError(f"`{function.name}` stands after `{callee}`, which it calls")
-        _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in called))
+        if is_fragment(program):
+            scope = _Scope(_FUNCTION[program.stage] | {ir.Load}, table, program, function.result)
+            scope.block(function.body, {param.name: param.type for param in function.params})
+        else:
+            _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in called))
     for kernel in program.kernels:
         scope = _Scope(_KERNEL[program.stage], table, program, None)
         scope.block(kernel.body, {})

@@ -62,6 +62,7 @@ def function(name: str, format_: DType | None) -> Function:
     raise InternalError(f"the numerics library has no `{name}`")
 
 
+@lru_cache(maxsize=4096)
 def is_library_name(name: str) -> bool:
     """Whether emitted text may declare `name` for the library: a function, its conditions, or a struct."""
     known = declarations()

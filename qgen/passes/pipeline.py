@@ -9,11 +9,13 @@ from typing import Final
 from qgen.ir.program import Program
 from qgen.ir.verify import verify
 from qgen.passes.fold import fold_constants
+from qgen.passes.functions import place_functions
 from qgen.passes.guard import guard_quick
 from qgen.passes.hoist import hoist_groups
 from qgen.passes.legalise import legalise
 from qgen.passes.place import place_words
 from qgen.passes.plan import Plan, plan_kernel
+from qgen.passes.prefix import prefix_names
 from qgen.passes.realise import realise
 from qgen.passes.rename import rename_reserved
 from qgen.passes.split import split_reductions
@@ -51,6 +53,39 @@ def lower_program(
 
     Raises `QgenError` QG301 to QG303 where the library, an index or the target cannot do it, `InternalError` where a pass is wrong.
     """
+    ran = _runner(observe)
+    hoisted = _hoist(program, variant, ran)
+    plans = tuple(plan_kernel(hoisted, kernel, variant.granularity, variant.shape, variant.target) for kernel in hoisted.kernels)
+    placed = ran("place-words", place_words(hoisted, plans))
+    folded = ran("fold-constants", fold_constants(placed))
+    legal = ran("legalise", legalise(folded, plans[-1], variant.target))
+    return ran("rename-reserved", rename_reserved(legal)), plans
+
+
+def lower_fragment(program: Program, variant: Variant, prefix: str) -> tuple[Program, Plan]:
+    """Return a LEGAL program of functions alone, all names of which begin with `prefix`, and the plan they follow.
+
+    Raises as `lower_program` does, and `QgenError` QG962 where the prefix makes two names one.
+    """
+    ran = _runner(None)
+    hoisted = _hoist(program, variant, ran)
+    plan = plan_kernel(hoisted, hoisted.kernels[-1], variant.granularity, variant.shape, variant.target)
+    placed = ran("place-functions", place_functions(hoisted, plan))
+    legal = ran("legalise", legalise(placed, plan, variant.target))
+    renamed = ran("rename-reserved", rename_reserved(legal))
+    return ran("prefix-names", prefix_names(renamed, prefix)), plan
+
+
+def _hoist(program: Program, variant: Variant, ran: Callable[[str, Program], Program]) -> Program:
+    checked = ran("check", program)
+    split = ran("split-reductions", split_reductions(checked))
+    realised = ran("realise", realise(split, variant.mode))
+    guarded = ran("guard-quick", guard_quick(realised))
+    return ran("hoist-groups", hoist_groups(guarded))
+
+
+def _runner(observe: Callable[[str, Program], None] | None) -> Callable[[str, Program], Program]:
+    """Return what takes each pass's name and what it made: a program that is another one is verified, and shown to `observe`."""
     verified: Program | None = None
 
     def ran(name: str, result: Program) -> Program:
@@ -61,13 +96,4 @@ def lower_program(
             observe(name, result)
         return result
 
-    checked = ran("check", program)
-    split = ran("split-reductions", split_reductions(checked))
-    realised = ran("realise", realise(split, variant.mode))
-    guarded = ran("guard-quick", guard_quick(realised))
-    hoisted = ran("hoist-groups", hoist_groups(guarded))
-    plans = tuple(plan_kernel(hoisted, kernel, variant.granularity, variant.shape, variant.target) for kernel in hoisted.kernels)
-    placed = ran("place-words", place_words(hoisted, plans))
-    folded = ran("fold-constants", fold_constants(placed))
-    legal = ran("legalise", legalise(folded, plans[-1], variant.target))
-    return ran("rename-reserved", rename_reserved(legal)), plans
+    return ran

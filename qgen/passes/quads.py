@@ -114,10 +114,26 @@ class QuadPlacer:
             ]
         return [ir.Store(operand, quad, _pack(codes, dtype.bits))]
 
+    def decode(self, groups: list[ir.Stmt], quick: ir.Quick, quad: ir.Expr) -> tuple[list[ir.Stmt], ir.Expr | None, ir.Expr]:
+        """Return what is named of the four elements of `quad`, whether `quick` is right of all of them (None: always), and their codes."""
+        stmts = self._named(groups, quick, quad)
+        holds = None if quick.holds is None or quick.holds == TRUE else self._all_hold(quick.holds)
+        return stmts, holds, spread(self.widener.expr(quick.value, self._leaf))
+
     def _quad(
         self, groups: list[ir.Stmt], operand: str, quick: ir.Quick, quad: ir.Expr, held: ir.Name | None
     ) -> tuple[list[ir.Stmt], ir.Expr]:
         """Return what is named of four elements, and their codes."""
+        stmts = self._named(groups, quick, quad)
+        if held is not None and quick.holds is not None:
+            stmts.append(ir.Assign(held.name, ir.Binary("&&", held, self._all_hold(quick.holds), Scalar.BOOL)))
+        value = spread(self.widener.expr(quick.value, self._leaf))
+        result = name_of(self._fresh(f"{operand}_codes"), _U32X4)
+        stmts.append(ir.Let(result.name, value))
+        return stmts, result
+
+    def _named(self, groups: list[ir.Stmt], quick: ir.Quick, quad: ir.Expr) -> list[ir.Stmt]:
+        """Return the codes of four elements and what their groups decide, named."""
         self._vectors = {}
         stmts: list[ir.Stmt] = []
         for read in self._reads(quick):
@@ -129,15 +145,11 @@ class QuadPlacer:
             stmts += self._scalar_groups(groups, quad)
         elif self._plan.group_level in {GroupLevel.RUN, GroupLevel.ELEMENT}:
             stmts += self._vector_groups(groups, quad)
-        if held is not None and quick.holds is not None:
-            holds = self.widener.expr(quick.holds, self._leaf)
-            if isinstance(holds.type, Vector):
-                holds = ir.Builtin("all", (holds,), Scalar.BOOL)
-            stmts.append(ir.Assign(held.name, ir.Binary("&&", held, holds, Scalar.BOOL)))
-        value = spread(self.widener.expr(quick.value, self._leaf))
-        result = name_of(self._fresh(f"{operand}_codes"), _U32X4)
-        stmts.append(ir.Let(result.name, value))
-        return stmts, result
+        return stmts
+
+    def _all_hold(self, holds: ir.Expr) -> ir.Expr:
+        wide = self.widener.expr(holds, self._leaf)
+        return ir.Builtin("all", (wide,), Scalar.BOOL) if isinstance(wide.type, Vector) else wide
 
     def _reads(self, quick: ir.Quick) -> list[str]:
         found = [node.operand for node in walk_expr(quick.value) if isinstance(node, ir.Read)]
@@ -174,10 +186,12 @@ class QuadPlacer:
         return [_let(word, loaded)], ir.Binary("&", shifted, spread(u32(dtype.mask)), _U32X4)
 
     def _scalar_groups(self, groups: list[ir.Stmt], quad: ir.Expr) -> list[ir.Stmt]:
-        number = name(self._fresh("group"))
         first = binary("*", u32(LANES), quad)
-        group = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
-        stmts: list[ir.Stmt] = [_let(number, group)]
+        number = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
+        stmts: list[ir.Stmt] = []
+        if not isinstance(number, ir.Literal):
+            group, number = number, name(self._fresh("group"))
+            stmts.append(_let(number, group))
         for stmt in groups:
             if not isinstance(stmt, ir.Let):
                 raise InternalError("what a group decides is named")

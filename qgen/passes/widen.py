@@ -18,13 +18,13 @@ What all four share stays a scalar. An early return becomes a selection: all of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
 from qgen.ir import nodes as ir
 from qgen.ir.program import ById, Function, Param
-from qgen.ir.rewrite import called_functions, walk_body, walk_expr, with_children
+from qgen.ir.rewrite import callees, walk_body, walk_expr, with_children
 from qgen.ir.types import Machine, Scalar, Struct, Vector
 
 _LOGIC: Final = {"&&": "&", "||": "|"}
@@ -34,6 +34,24 @@ class NotWidenableError(Exception):
     """The function works on structs, which have no four-lane form."""
 
 
+@dataclass(slots=True)
+class _Memo:
+    """What widening a function gave: the functions made, by name, and the scalar ones it was made from."""
+
+    wide: dict[str, Function] = field(default_factory=dict)
+    sources: dict[str, Function] = field(default_factory=dict)
+
+    def holds_for(self, table: Mapping[str, Function]) -> bool:
+        """Whether the program has the very functions that this was made from."""
+        return bool(self.wide) and all(table.get(name) is source for name, source in self.sources.items())
+
+
+@lru_cache(maxsize=1024)
+def _memo(_function: ById[Function], _varies: tuple[bool, ...]) -> _Memo:
+    """Return where the result for a function is kept: programs share those of the library, and so their four-lane versions."""
+    return _Memo()
+
+
 class Widener:
     """Makes four-lane versions of functions as they are called; `functions` has those made, by name."""
 
@@ -41,6 +59,7 @@ class Widener:
         """Widen functions of `table`."""
         self._table = table
         self.functions: dict[str, Function] = {}
+        self._making: list[_Memo] = []
 
     def expr(self, expr: ir.Expr, leaf: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr:
         """Return the expression with `leaf` in place of what differs between elements: vectors where they come in, scalars elsewhere."""
@@ -49,7 +68,7 @@ class Widener:
             return found
         below = tuple(self.expr(child, leaf) for child in expr.operands)
         if not any(isinstance(child.type, Vector) for child in below):
-            return with_children(expr, below)
+            return with_children(expr, below) if below else expr
         match expr:
             case ir.Call(name, _, _):
                 function = self.function(name, tuple(isinstance(child.type, Vector) for child in below))
@@ -72,15 +91,22 @@ class Widener:
         function = self._table[name]
         mask = "" if (varies[0] and not any(varies[1:])) or all(varies) else "_" + "".join("v" if each else "s" for each in varies)
         wide_name = f"{name}_4{mask}"
-        if wide_name not in self.functions:
+        memo = _memo(ById(function), varies)
+        if not memo.holds_for(self._table):
+            memo.wide, memo.sources = {}, {name: function}
+            self._making.append(memo)
             params = tuple(
                 Param(param.name, _wide(param.type) if each else param.type, param.of)
                 for param, each in zip(function.params, varies, strict=True)
             )
-            types = {param.name: param.type for param in params}
-            body = self._body(function.body, types)
-            self.functions[wide_name] = Function(wide_name, params, _wide(function.result), body, function.of, function.doc)
-        return self.functions[wide_name]
+            body = self._body(function.body, {param.name: param.type for param in params})
+            self._making.pop()
+            memo.wide[wide_name] = Function(wide_name, params, _wide(function.result), body, function.of, function.doc)
+        self.functions |= memo.wide
+        for caller in self._making[-1:]:
+            caller.wide |= memo.wide
+            caller.sources |= memo.sources
+        return memo.wide[wide_name]
 
     def _body(self, body: tuple[ir.Stmt, ...], types: dict[str, Machine]) -> tuple[ir.Stmt, ...]:
         lets, value = self._value(body, dict(types))
@@ -122,7 +148,7 @@ def is_widenable(exprs: Iterable[ir.Expr], table: Mapping[str, Function]) -> boo
         function = ById(table[pending.pop()])
         if _uses_structs(function):
             return False
-        fresh = set(_callees(function)) - seen
+        fresh = set(callees(function)) - seen
         pending += sorted(fresh)
         seen |= fresh
     return True
@@ -131,11 +157,6 @@ def is_widenable(exprs: Iterable[ir.Expr], table: Mapping[str, Function]) -> boo
 @lru_cache(maxsize=1024)
 def _uses_structs(function: ById[Function]) -> bool:
     return any(isinstance(node.type, Struct) for node in walk_body(function.value.body))
-
-
-@lru_cache(maxsize=1024)
-def _callees(function: ById[Function]) -> tuple[str, ...]:
-    return called_functions(function.value.body)
 
 
 def spread(expr: ir.Expr) -> ir.Expr:
