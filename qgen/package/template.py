@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Final
 
+from qgen.errors import InternalError
 from qgen.package.branches import Key
 from qgen.package.factor import Parts, factor_lines, join_choices
 
 _DEFINED: Final = re.compile(r"^(?:fn|struct) (\w+)", re.MULTILINE)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 _ENTRY: Final = "@compute"
+_MOST_BEFORE: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,11 @@ def write_template(head: Sequence[str], texts: Mapping[Key, str], variables: Seq
     library = _find_library(list(blocks.values()))
     shared = {block.name for block in library}
     own = {key: tuple(line for block in mine if block.name not in shared for line in ("", *block.lines)) for key, mine in blocks.items()}
-    code = "\n".join({line: None for mine in blocks.values() for block in mine for line in block.code.split("\n")})
+    every = list({line: None for mine in blocks.values() for block in mine for line in block.lines})
     lines = [*head, "{% set text %}", *join_choices(factor_lines(own, variables)), "{% endset %}"]
     for block in library:
         lines += [
-            f"{{% if {_write_use(block.name, code)} %}}", "{% set called %}", "", *block.lines, "{% endset %}",
+            f"{{% if {_write_use(block.name, every)} %}}", "{% set called %}", "", *block.lines, "{% endset %}",
             "{% set text = text ~ called %}", "{% endif %}",
         ]  # fmt: skip
     text = "\n".join([*lines, "{{ text }}"]) + "\n"
@@ -86,7 +88,16 @@ def _is_entry(block: Block) -> bool:
     return any(line.startswith(_ENTRY) for line in block.lines)
 
 
-def _write_use(name: str, code: str) -> str:
-    """Return the Jinja test that `text` uses a function or a struct: its name between characters that it stands between anywhere."""
-    used = re.findall(rf"(?<!fn)(?<!struct)(\W{name}\W)", code)
-    return " or ".join(f'"{use}" in text' for use in sorted(set(used)))
+def _write_use(name: str, lines: Sequence[str]) -> str:
+    """Return the Jinja test that `text` uses a function or a struct: its name with as much before it as no comment has.
+
+    `lines` are all lines of all texts.
+    """
+    comments = "\n".join(line for line in lines if line.startswith("//"))
+    code = "\n".join(line for line in lines if not line.startswith("//"))
+    used = [match for match in re.finditer(rf"\b{name}\b", code) if not code.endswith(("fn ", "struct "), 0, match.start())]
+    for before in range(1, _MOST_BEFORE):
+        uses = {code[match.start() - before : match.end() + 1] for match in used}
+        if not any("\n" in use or use in comments for use in uses):
+            return " or ".join(f'"{use}" in text' for use in sorted(uses))
+    raise InternalError(f"no test tells where `{name}` is used from where comments name it")
