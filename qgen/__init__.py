@@ -1,6 +1,7 @@
 """qgen compiles what a quantization operator means into WGSL that any WebGPU runtime can embed.
 
-`compile` makes one kernel, `from_onnx` those of a model; `pack` and `unpack` go between logical arrays and packed bytes.
+`compile` makes one kernel, `from_onnx` those of a model, `compile_function` functions for a shader of one's own; `pack` and `unpack` go
+between logical arrays and packed bytes.
 """
 
 from __future__ import annotations
@@ -10,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from qgen.api import compile, from_onnx  # noqa: A004 - the name users expect, as `re.compile`
+    from qgen.api import compile, compile_function, from_onnx  # noqa: A004 - the name users expect, as `re.compile`
     from qgen.arrays import pack, unpack
     from qgen.errors import InternalError, QgenError, UnavailableError
+    from qgen.fragment import Fragment
     from qgen.kernel import Kernel
     from qgen.shapes import blocked, per_axis, per_tensor
 
 _HOMES = {
+    "Fragment": "qgen.fragment",
     "InternalError": "qgen.errors",
     "Kernel": "qgen.kernel",
     "QgenError": "qgen.errors",
     "UnavailableError": "qgen.errors",
     "blocked": "qgen.shapes",
     "compile": "qgen.api",
+    "compile_function": "qgen.api",
     "from_onnx": "qgen.api",
     "pack": "qgen.arrays",
     "per_axis": "qgen.shapes",
@@ -31,6 +35,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Fragment",
     "InternalError",
     "Kernel",
     "QgenError",
@@ -38,6 +43,7 @@ __all__ = [
     "__version__",
     "blocked",
     "compile",
+    "compile_function",
     "from_onnx",
     "pack",
     "per_axis",

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from qgen.compiler import make_request
+from qgen.fragment import PREFIX, Fragment, compile_fragment
 from qgen.frontend.check_op import ENTRY_POINT
 from qgen.kernel import Kernel, compile_request
 from qgen.shapes import Granularity
@@ -63,6 +64,46 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
             group=group,
         )
     )
+
+
+def compile_function(  # an operator has this many choices
+    op: str,
+    *,
+    x: object,
+    shape: tuple[int, ...],
+    scale: object = None,
+    y: object = None,
+    zero_point: bool = False,
+    granularity: Granularity | None = None,
+    opset: int = NEWEST_OPSET,
+    domain: str = "ai.onnx",
+    numerics: str = "exact",
+    target: str = "webgpu",
+    name: str | None = None,
+    prefix: str = PREFIX,
+) -> Fragment:
+    """Return functions that dequantize elements of x, to paste into a shader that has entry points and bindings of its own.
+
+    `wgsl` of the result declares `<prefix>_load4(i4)` (elements 4 * i4 to 4 * i4 + 3, as a vec4f), `<prefix>_at(i)` (an f32) and
+    `<prefix>_bits(i)` (the element's bits, which are those that a kernel stores); its header says which buffers the shader declares. Every
+    name begins with `prefix`, so several fit into one shader. `op` is `DequantizeLinear`, and `shape` that of x; all else is as for
+    `compile`. Raises `QgenError`, which says what is allowed.
+    """
+    request = make_request(
+        op,
+        x=x,
+        scale=scale,
+        y=y,
+        zero_point=zero_point,
+        granularity=granularity,
+        shape=shape,
+        opset=opset,
+        domain=domain,
+        numerics=numerics,
+        target=target,
+        name=name,
+    )
+    return compile_fragment(request, prefix)
 
 
 def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked") -> Bundle:

@@ -35,7 +35,7 @@ Observer = Callable[[str, Program], None]
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
 _MAX_GROUP: Final = 3
-_HASH_DIGITS: Final = 8
+HASH_DIGITS: Final = 8
 _LONGEST_SHAPE: Final = 32
 
 
@@ -122,9 +122,9 @@ def make_request(
 
 def compile_kernel(request: Request, observe: Observer | None = None) -> Compiled:
     """Return the kernel of `request`; `observe` is called with the name of each pass and the program it made."""
-    request = _canonical(request)
+    request = canonical_request(request)
     signature = request.signature
-    checked = _check(signature)
+    checked = check_signature(signature)
     variant = Variant(request.mode, request.granularity, request.shape, request.target)
     try:
         legal, plans = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
@@ -135,7 +135,7 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
     uses_native = any(is_conditional(function.name) for function in legal.functions)
     wgsl = emit_module(ModuleSpec(legal, checked, plans, request.shape, request.mode, uses_native, request.target, request.group))
     digest = hashlib.sha256(wgsl.encode()).hexdigest()
-    name = request.name or f"{_readable_name(request)}_{digest[:_HASH_DIGITS]}"
+    name = request.name or f"{readable_name(request)}_{digest[:HASH_DIGITS]}"
     spec = SidecarSpec(
         name=name,
         checked=checked,
@@ -190,7 +190,7 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
         ) from error
 
 
-def _canonical(request: Request) -> Request:
+def canonical_request(request: Request) -> Request:
     """Return the request by the newest opset that means the same, so that equal kernels have equal sidecars whoever asked for them."""
     given = request.signature
     kind = request.granularity.kind
@@ -220,7 +220,8 @@ def _canonical(request: Request) -> Request:
 
 
 @lru_cache(maxsize=1024)
-def _check(signature: Signature) -> Program:
+def check_signature(signature: Signature) -> Program:
+    """Return the CHECKED program of a signature."""
     source, op = find_operator(signature.op)
     absent = frozenset() if signature.zero_point else frozenset(operand.name for operand in op.operands if operand.default is not None)
     attributes: dict[str, DType | Exact | bool] = {}
@@ -237,7 +238,8 @@ def _with_entry_point(program: Program, name: str) -> Program:
     return Program(program.name, program.stage, program.operands, (type(kernel)(name, kernel.body),))
 
 
-def _readable_name(request: Request) -> str:
+def readable_name(request: Request) -> str:
+    """Return the parts of a name that say what a request computes."""
     signature = request.signature
     parts = [snake_case(signature.op), signature.x.short, signature.scale.short, signature.y.short]
     if signature.zero_point:

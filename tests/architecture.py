@@ -27,7 +27,7 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "emit",
         "evaluate",
         "compiler",
-        "oracle",
+        "oracle fragment",
         "validate runtime",
         "kernel",
         "check importer glue",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qgen.cli.arguments import PLAIN, add_glue, add_kernel_arguments, add_quiet, read_glue, read_request
+from qgen.cli.arguments import PLAIN, add_glue, add_kernel_arguments, add_quiet, one_of, read_glue, read_request
 from qgen.cli.terminal import warn
 
 if TYPE_CHECKING:
@@ -20,11 +20,13 @@ DESCRIPTION: Final = """\
 Compiles one operator signature into DIR/NAME.wgsl and DIR/NAME.json, the sidecar that says how a host binds
 and dispatches it, and prints both paths. With a shape all sizes are baked into the text; without one they are
 uniforms, and one text serves every shape. --all compiles every distinct kernel, with an index of them.
+--form function writes DIR/NAME.wgsl alone: functions that dequantize elements, to paste into another shader.
 """
 EPILOG: Final = """\
 examples:
   qgen emit QuantizeLinear --x float32 --y uint4 --zero-point --blocked -1:32 --shape 64,100 -o shaders
   qgen emit DequantizeLinear --x int8 --scale float16 --per-axis 0 -o -
+  qgen emit DequantizeLinear --x int4 --scale float16 --blocked 1:32 --shape 64,128 --form function --prefix w -o -
 """
 
 
@@ -43,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
     add_glue(parser)
+    parser.add_argument(
+        "--form", metavar="F", type=one_of("kernel", "function"), help="kernel (default), or function: P_load4, P_at and P_bits of a shape"
+    )
+    parser.add_argument("--prefix", metavar="P", help="what every name of a function begins with (default: dequantize)")
     parser.add_argument("--also", metavar="L,...", help="translate the kernel too, by naga: spirv, glsl, hlsl, msl")
     add_quiet(parser)
 
@@ -53,6 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_all(arguments)
     if arguments.jobs is not None:
         arguments.parser.error("--jobs goes with --all")
+    if arguments.form == "function":
+        return _run_function(arguments)
+    if arguments.prefix is not None:
+        arguments.parser.error("--prefix goes with --form function")
     if arguments.glue is not None and arguments.output == "-":
         arguments.parser.error("glue goes beside the kernel into a folder, so `-o -` has no meaning")
     if arguments.also is not None and arguments.output == "-":
@@ -71,6 +81,27 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (*kernel.save(folder), *save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
         if not arguments.quiet:
             print(path)
+    return 0
+
+
+def _run_function(arguments: argparse.Namespace) -> int:
+    """Emit the functions of one signature, without a sidecar: who calls them binds."""
+    given = [name for name in ("glue", "also", "entry_point", "group") if getattr(arguments, name) is not None]
+    if given:
+        arguments.parser.error(f"a function has no entry point and no bindings, so --{given[0].replace('_', '-')} has no meaning")
+    from qgen.fragment import PREFIX, compile_fragment  # start-up time
+    from qgen.kernel import write_text  # start-up time
+
+    request = read_request(arguments)
+    warn_of_request(request, arguments.color)
+    fragment = compile_fragment(request, PREFIX if arguments.prefix is None else arguments.prefix)
+    if arguments.output == "-":
+        sys.stdout.write(fragment.wgsl)
+        return 0
+    path = Path(arguments.output or ".") / f"{fragment.name}.wgsl"
+    write_text(path, fragment.wgsl)
+    if not arguments.quiet:
+        print(path)
     return 0
 
 
@@ -102,7 +133,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
     from qgen.compiler import make_request  # start-up time
 
-    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "glue", "also")
+    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "glue", "also", "form", "prefix")
     given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
     if given:
         word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"

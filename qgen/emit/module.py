@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, assert_never
@@ -45,19 +46,24 @@ def emit_module(spec: ModuleSpec) -> str:
     """Return the text of the module; ends with one newline and holds nothing volatile."""
     program = spec.program
     atomics = frozenset(operand.name for operand in program.operands if operand.is_scratch)
+    return _template(spec.target.module).render(
+        header=_header(spec),
+        bindings=_bindings(spec),
+        struct=_params(program.uniforms),
+        entry_points=[emit_entry_point(kernel, atomics, program.wide) for kernel in program.kernels],
+        functions=emit_functions(program),
+    )
+
+
+def emit_functions(program: Program) -> list[tuple[str, ...]]:
+    """Return the lines of each function of a program, and of each struct before the first function that names it."""
     functions: list[tuple[str, ...]] = []
     declared: set[Struct] = set()
     for function in program.functions:
         structs = [struct for struct in _structs(ById(function)) if struct not in declared]
         declared.update(structs)
         functions += [*(emit_struct(struct) for struct in structs), emit_function(ById(function))]
-    return _template(spec.target.module).render(
-        header=_header(spec),
-        bindings=_bindings(spec),
-        struct=_params(program.uniforms),
-        entry_points=[emit_entry_point(kernel, atomics, program.wide) for kernel in program.kernels],
-        functions=functions,
-    )
+    return functions
 
 
 @lru_cache(maxsize=16)
@@ -96,6 +102,18 @@ def _params(uniforms: tuple[str, ...]) -> list[str]:
 
 def _header(spec: ModuleSpec) -> list[str]:
     operands = [operand for operand in spec.checked.bound if not operand.is_scratch]
+    return [
+        *formula_lines(spec.checked),
+        "",
+        *operand_lines(spec, operands),
+        "",
+        f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
+        *_dispatches(spec),
+    ]
+
+
+def operand_lines(spec: ModuleSpec, operands: Sequence[Operand]) -> list[str]:
+    """Return a line for each operand: name, dtype, shape where it is baked, and how its elements lie."""
     shapes = {operand.name: _shape(operand, spec) for operand in operands}
     name_width = max(len(operand.name) for operand in operands)
     dtype_width = max(len(operand.dtype.name) for operand in operands)
@@ -104,17 +122,11 @@ def _header(spec: ModuleSpec) -> list[str]:
     for operand in operands:
         columns = (f"{operand.name:{name_width}}", f"{operand.dtype.name:{dtype_width}}", f"{shapes[operand.name]:{shape_width}}")
         rows.append("  ".join(("", *(column for column in columns if column), _remark(operand, spec))))
-    return [
-        *_formula(spec.checked),
-        "",
-        *rows,
-        "",
-        f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
-        *_dispatches(spec),
-    ]
+    return rows
 
 
-def _formula(checked: Program) -> list[str]:
+def formula_lines(checked: Program) -> list[str]:
+    """Return the formula under the operator's name."""
     lines = print_formula(checked)
     return [f"{checked.name}: {lines[0]}"] if len(lines) == 1 else [f"{checked.name}:", *(f"  {line}" for line in lines)]
 

@@ -16,13 +16,13 @@ After:
         return dequantize_linear(x_code, scale)
     }
 
-and `at`, the same as an f32, and `load4`, four of them side by side. There is no loop at the end that could redo what quick code may have got
-wrong, so each function chooses: `load4` takes quick code where it is right of all four elements, and else asks `at` four times.
+and `at`, the same as an f32, and `load4`, four of them side by side. There is no loop at the end that could redo what quick code may have
+got wrong, so each function chooses: `load4` takes quick code where it is right of all four elements, and else asks `at` four times.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from qgen.dtypes import DTYPES, DType
@@ -49,23 +49,34 @@ _F32X4: Final = Vector(Scalar.F32)
 _INDEX: Final = "i"
 
 
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """What an element is computed from: the kernel's statements, with the plan that says how its group is found."""
+
+    program: Program
+    plan: Plan
+    groups: tuple[ir.Let, ...]
+    write: ir.Write
+
+
 def place_functions(program: Program, plan: Plan) -> Program:
     """Return the program of functions alone; `plan` is that of its only kernel, whose shape is baked."""
     (kernel,) = program.kernels
-    *groups, write = kernel.body
-    if not isinstance(write, ir.Write):
-        raise InternalError("an element program ends with the write of its result")
+    *_, write = kernel.body
+    groups = tuple(stmt for stmt in kernel.body if isinstance(stmt, ir.Let))
+    if not isinstance(write, ir.Write) or len(groups) != len(kernel.body) - 1:
+        raise InternalError("an element program names what a group decides and writes its result")
     dtype = program.operand(write.operand).dtype
     table = {function.name: function for function in program.functions}
     conversion = None if dtype == _FLOAT32 else _conversion(dtype)
     table |= {function.name: function for function in conversion or ()}
     widening = None if conversion is None else conversion[0].name
     operands = tuple(operand for operand in program.operands if not operand.is_output)
-    program = replace(program, functions=tuple(table.values()))
+    element = _Element(replace(program, functions=tuple(table.values())), plan, groups, write)
     made = [
-        _four(program, plan, groups, write, widening, table),
+        _four(element, widening, table),
         _function(ONE, _INDEX, Scalar.F32, (ir.Return(_as_f32(ir.Call(BITS, (name(_INDEX),), Scalar.U32), widening)),)),
-        _function(BITS, _INDEX, Scalar.U32, _element(program, plan, groups, write)),
+        _function(BITS, _INDEX, Scalar.U32, _one(element)),
     ]
     clash = table.keys() & {function.name for function in made}
     if clash:
@@ -95,16 +106,13 @@ def _as_f32(code: ir.Expr, widening: str | None) -> ir.Expr:
     return ir.Bitcast(code if widening is None else ir.Call(widening, (code,), Scalar.U32), Scalar.F32)
 
 
-def _fresh(program: Program, groups: list[ir.Stmt], *params: str) -> _Names:
-    taken = {operand.name for operand in program.operands} | {function.name for function in program.functions}
-    return _Names(taken | {stmt.name for stmt in groups if isinstance(stmt, ir.Let)} | set(params) | {FOUR, ONE, BITS})
-
-
 class _Names:
-    """Makes names that are not taken."""
+    """Makes names that hide neither a buffer nor a function, nor what a group decides."""
 
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
+    def __init__(self, element: _Element, param: str) -> None:
+        program = element.program
+        self._taken = {operand.name for operand in program.operands} | {function.name for function in program.functions}
+        self._taken |= {let.name for let in element.groups} | {param, FOUR, ONE, BITS}
 
     def __call__(self, stem: str) -> str:
         choices = (stem, *(f"{stem}_{number}" for number in range(2, len(self._taken) + 3)))
@@ -113,12 +121,12 @@ class _Names:
         return found
 
 
-def _element(program: Program, plan: Plan, groups: list[ir.Stmt], write: ir.Write) -> tuple[ir.Stmt, ...]:
+def _one(element: _Element) -> tuple[ir.Stmt, ...]:
     """Return the statements that give the code of element `i`."""
-    fresh = _fresh(program, groups, _INDEX)
+    program, write, fresh = element.program, element.write, _Names(element, _INDEX)
     stmts: list[ir.Stmt] = []
-    group = plan.group
-    if groups and not isinstance(group, ir.Literal):
+    group = element.plan.group
+    if element.groups and not isinstance(group, ir.Literal):
         number = fresh("group")
         stmts.append(ir.Let(number, group))
         group = name(number)
@@ -135,11 +143,9 @@ def _element(program: Program, plan: Plan, groups: list[ir.Stmt], write: ir.Writ
                 codes[node.operand] = name(bound)
         return map_expr(expr, lambda node: codes[node.operand] if isinstance(node, ir.Read) else node)
 
-    for stmt in groups:
-        if not isinstance(stmt, ir.Let):
-            raise InternalError("what a group decides is named")
-        value = load(stmt.value)
-        stmts.append(ir.Let(stmt.name, value))
+    for let in element.groups:
+        value = load(let.value)
+        stmts.append(ir.Let(let.name, value))
     if write.quick is None or write.quick.holds is None:
         value = load(write.value)
         return (*stmts, ir.Return(value))
@@ -150,28 +156,22 @@ def _element(program: Program, plan: Plan, groups: list[ir.Stmt], write: ir.Writ
     return (*stmts, ir.If(holds, (ir.Return(quick),)), ir.Return(sure))
 
 
-def _four(
-    program: Program, plan: Plan, groups: list[ir.Stmt], write: ir.Write, widening: str | None, table: dict[str, Function]
-) -> Function:
+def _four(element: _Element, widening: str | None, table: dict[str, Function]) -> Function:
     """Return the function of four elements; adds to `table` the four-lane functions that it calls."""
-    index = name("i4")
+    index, plan, quick = name("i4"), element.plan, element.write.quick
     first = binary("*", u32(LANES), index)
     each = tuple(ir.Call(ONE, (binary("+", first, u32(number)),), Scalar.F32) for number in range(LANES))
     one_by_one = ir.Return(ir.Compose(each, _F32X4))
     conversion = [] if widening is None else [ir.Call(widening, (), Scalar.U32)]
-    if not plan.is_wide or write.quick is None or not is_widenable(conversion, table):
+    if not plan.is_wide or quick is None or not is_widenable(conversion, table):
         return _function(FOUR, "i4", _F32X4, (one_by_one,))
     level = GroupLevel.QUAD if plan.group_level is GroupLevel.INVOCATION else plan.group_level
-    quads = QuadPlacer(
-        program, replace(plan, group_level=level, wide=frozenset()), _fresh(program, groups, "i4"), (index, index, index)
-    )
-    stmts, holds, codes = quads.decode(groups, write.quick, index)
+    plan = replace(plan, group_level=level, wide=frozenset())
+    quads = QuadPlacer(element.program, plan, _Names(element, "i4"), (index, index, index))
+    stmts, holds, codes = quads.decode(list(element.groups), quick, index)
     if widening is not None:
-        codes = quads.widener.expr(ir.Call(widening, (ir.Name("codes", Vector(Scalar.U32)),), Scalar.U32), lambda node: _put(node, codes))
+        code = ir.Name("codes", Vector(Scalar.U32))
+        codes = quads.widener.expr(ir.Call(widening, (code,), Scalar.U32), lambda node: codes if node == code else None)
     result = ir.Return(ir.Bitcast(spread(codes), _F32X4))
     table |= quads.widener.functions
     return _function(FOUR, "i4", _F32X4, (*stmts, result) if holds is None else (*stmts, ir.If(holds, (result,)), one_by_one))
-
-
-def _put(node: ir.Expr, codes: ir.Expr) -> ir.Expr | None:
-    return codes if isinstance(node, ir.Name) else None

@@ -66,7 +66,13 @@ def checked_expr(value: ir.Expr) -> Program:
 
 def function(*body: ir.Stmt, stage: Stage = Stage.LEGAL, result: Scalar = U32) -> Program:
     found = Function("f", (Param("x", U32),), result, body)
-    return replace(LEGAL if stage is Stage.LEGAL else REALISED, kernels=(), functions=(found,))
+    kernels = (Kernel("main", (), 64),) if stage is Stage.LEGAL else ()
+    return replace(LEGAL if stage is Stage.LEGAL else REALISED, kernels=kernels, functions=(found,))
+
+
+def fragment(*body: ir.Stmt) -> Program:
+    """Return a program of functions alone."""
+    return replace(function(*body), kernels=())
 
 
 A, M, F, P = name("a"), name("m", I32), name("f", F32), name("p", BOOL)
@@ -88,6 +94,10 @@ BAD: Mapping[str, tuple[Program, str]] = {
     "a write at LEGAL": (legal(ir.Write("y", u(0))), "a Write may not stand here"),
     "a require at LEGAL": (function(ir.Require(TRUE), ir.Return(u(0))), "a Require may not stand here"),
     "a load in a function": (function(ir.Return(ir.Load("x", u(0)))), "a Load may not stand here"),
+    "a load of another buffer in a fragment": (fragment(ir.Return(ir.Load("z", u(0)))), "types do not agree: z"),
+    "a load of four words in a fragment": (fragment(ir.Return(ir.LoadVector("x", u(0)))), "a LoadVector may not stand here"),
+    "a store in a fragment": (fragment(ir.Store("y", u(0), u(0)), ir.Return(u(0))), "a Store may not stand here"),
+    "a uniform in a fragment": (fragment(ir.Return(ir.Uniform("row"))), "a Uniform may not stand here"),
     "a uniform in a function": (function(ir.Return(ir.Uniform("row"))), "a Uniform may not stand here"),
     "an invocation in a function": (function(ir.Return(ir.Invocation("x"))), "a Invocation may not stand here"),
     "a variable in a function": (function(ir.Var("v", u(0)), ir.Return(name("v"))), "a Var may not stand here"),
@@ -266,6 +276,11 @@ def test_the_expressions_beside_the_bad_ones_are_good() -> None:
 def test_names_of_one_block_may_be_those_of_another() -> None:
     block = (ir.Let("b", u(1)),)
     verify(legal(ir.If(TRUE, block, block), *block), "the test")
+
+
+def test_functions_of_a_fragment_may_load() -> None:
+    program = fragment(ir.Return(ir.Load("x", u(0))))
+    assert verify(program, "the test") is program
 
 
 def test_a_result_may_be_loaded() -> None:
