@@ -89,7 +89,7 @@ class Widener:
     def function(self, name: str, varies: tuple[bool, ...]) -> Function:
         """Return the version of a function whose parameters differ from element to element where `varies` says so."""
         function = self._table[name]
-        mask = "" if (varies[0] and not any(varies[1:])) or all(varies) else "_" + "".join("v" if each else "s" for each in varies)
+        mask = "" if varies[0] and not any(varies[1:]) else "_" + "".join("v" if each else "s" for each in varies)
         wide_name = f"{name}_4{mask}"
         memo = _memo(ById(function), varies)
         if not memo.holds_for(self._table):
@@ -99,7 +99,7 @@ class Widener:
                 Param(param.name, _wide(param.type) if each else param.type, param.of)
                 for param, each in zip(function.params, varies, strict=True)
             )
-            body = self._body(function.body, {param.name: param.type for param in params})
+            body = self._body(function.body, {param.name: ir.Name(param.name, param.type) for param in params})
             self._making.pop()
             memo.wide[wide_name] = Function(wide_name, params, _wide(function.result), body, function.of, function.doc)
         self.functions |= memo.wide
@@ -108,16 +108,16 @@ class Widener:
             caller.sources |= memo.sources
         return memo.wide[wide_name]
 
-    def _body(self, body: tuple[ir.Stmt, ...], types: dict[str, Machine]) -> tuple[ir.Stmt, ...]:
-        lets, value = self._value(body, dict(types))
+    def _body(self, body: tuple[ir.Stmt, ...], names: dict[str, ir.Name]) -> tuple[ir.Stmt, ...]:
+        lets, value = self._value(body, names, set(names))
         return (*lets, ir.Return(spread(value)))
 
-    def _value(self, body: tuple[ir.Stmt, ...], types: dict[str, Machine]) -> tuple[list[ir.Stmt], ir.Expr]:
-        """Return the names that a body defines, and what it returns, as one expression."""
+    def _value(self, body: tuple[ir.Stmt, ...], names: dict[str, ir.Name], taken: set[str]) -> tuple[list[ir.Stmt], ir.Expr]:
+        """Return the names that a body defines, none of them `taken`, and what it returns, as one expression."""
         lets: list[ir.Stmt] = []
 
         def leaf(expr: ir.Expr) -> ir.Expr | None:
-            return ir.Name(expr.name, types[expr.name]) if isinstance(expr, ir.Name) else None
+            return names[expr.name] if isinstance(expr, ir.Name) else None
 
         for position, stmt in enumerate(body):
             match stmt:
@@ -125,14 +125,14 @@ class Widener:
                     wide = self.expr(value, leaf)
                     if isinstance(wide.type, Struct):
                         raise NotWidenableError(name)
-                    lets.append(ir.Let(name, wide))
-                    types[name] = _machine(wide)
+                    names[name] = ir.Name(_fresh(name, taken), _machine(wide))
+                    lets.append(ir.Let(names[name].name, wide))
                 case ir.Return(value) if value is not None:
                     return lets, self.expr(value, leaf)
                 case ir.If(condition, then, otherwise):
-                    test = self.expr(condition, leaf)
-                    then_lets, first = self._value(then, types)
-                    else_lets, second = self._value((*otherwise, *body[position + 1 :]), types)
+                    test, rest = self.expr(condition, leaf), body[position + 1 :]
+                    then_lets, first = self._value((*then, *rest), dict(names), taken)
+                    else_lets, second = self._value((*otherwise, *rest), dict(names), taken)
                     lets += [*then_lets, *else_lets]
                     return lets, _choose(test, first, second)
                 case _:
@@ -166,6 +166,14 @@ def spread(expr: ir.Expr) -> ir.Expr:
     if not isinstance(expr.type, Scalar):
         raise NotWidenableError(type(expr).__name__)
     return ir.Compose((expr,), Vector(expr.type))
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    """Return a name for what one branch calls `stem`: the other's may have that name too."""
+    choices = (stem, *(f"{stem}_{number}" for number in range(2, len(taken) + 3)))
+    found = next(choice for choice in choices if choice not in taken)
+    taken.add(found)
+    return found
 
 
 def _choose(condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
