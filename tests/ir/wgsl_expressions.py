@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from qgen.ir import nodes as ir
-from qgen.ir.types import Scalar
+from qgen.ir.types import Scalar, print_type
 
 Tree = tuple[Any, ...] | str
 _TOKEN = re.compile(r"\s*(0x[0-9a-f]+u|\d+\.\d+f|\d+[ui]?|bitcast<\w+>|\w+|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^<>!~()\[\],.])")
@@ -109,9 +109,9 @@ def tree_of(expr: ir.Expr) -> Tree:
         case ir.Construct(args, struct):
             return ("call", struct.name, *map(tree_of, args))
         case ir.Convert(operand, type_):
-            return ("call", type_.value, tree_of(operand))
+            return ("call", print_type(type_), tree_of(operand))
         case ir.Bitcast(operand, type_):
-            return ("call", f"bitcast<{type_.value}>", tree_of(operand))
+            return ("call", f"bitcast<{print_type(type_)}>", tree_of(operand))
         case ir.Field(operand, name, _):
             return (".", tree_of(operand), name)
         case ir.Load(buffer, index):

@@ -1,4 +1,4 @@
-"""Functions with a condition: wherever their `require`s hold they are right, on every device that their condition describes, and mostly they hold.
+"""Functions with a condition: wherever their `require`s hold they are right, on every device that it describes, and mostly they hold.
 
 The condition `exact` promises that f32 sums, differences and products of normal numbers with a normal result round to nearest even. Nothing
 else: a division is off by up to 2.5 ULP, subnormal operands and results are flushed at will, and what is infinite or NaN may be anything.
