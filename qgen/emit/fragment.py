@@ -31,5 +31,5 @@ def _header(spec: ModuleSpec, prefix: str) -> list[str]:
         "",
         f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
         f"That is said of {prefix}_bits. The others have the same values as f32, of which WGSL lets an implementation flush",
-        "subnormals to zero and take NaN and infinity for any value.",
+        "subnormals to zero, choose the sign of zero, and take NaN and infinity for any value.",
     ]

@@ -1,0 +1,215 @@
+// DequantizeLinear: y = float16(float32(x - x_zero_point) * float32(x_scale))
+//
+//   w_x           int4     [40, 100]  8 in a word, first in the lowest bits
+//   w_scale       float16  [40, 4]    one for 32 elements along axis 1
+//   w_zero_point  int4     [40, 4]    one for 32 elements along axis 1
+//
+// Declare these, in a group and with numbers of your own:
+//
+//   @group(0) @binding(0) var<storage, read> w_x: array<u32>;
+//   @group(0) @binding(1) var<storage, read> w_scale: array<u32>;
+//   @group(0) @binding(2) var<storage, read> w_zero_point: array<u32>;
+//
+// and call these; what lies beyond the last element has no meaning:
+//
+//   w_load4(i4: u32) -> vec4f  elements 4 * i4 to 4 * i4 + 3
+//   w_at(i: u32) -> f32        element i
+//   w_bits(i: u32) -> u32      the bits of element i, a float16
+//
+// Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
+// That is said of w_bits. The others have the same values as f32, of which WGSL lets an implementation flush
+// subnormals to zero, choose the sign of zero, and take NaN and infinity for any value.
+
+fn w_load4(i4: u32) -> vec4f {
+    let x_word = w_x[i4 / 2u] >> (16u * (i4 % 2u));
+    let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
+    let group = 4u * i4 / 100u * 4u + 4u * i4 % 100u / 32u;
+    let zero_point = w_sign_extend_int4((w_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+    let scale = w_ieee_to_f32_float16((w_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+    let is_plain = w_scale_product_takes_s(scale);
+    if (is_plain) { return bitcast<vec4f>(w_ieee_to_f32_float16_4(w_dequantize_linear_quick_4(x_codes, zero_point, scale))); }
+    return vec4f(w_at(4u * i4), w_at(4u * i4 + 1u), w_at(4u * i4 + 2u), w_at(4u * i4 + 3u));
+}
+
+fn w_dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
+    return w_convert_to_f16_4(w_scale_product_4(w_sign_extend_int4_4(x) - vec4i(zero_point), scale));
+}
+
+fn w_sign_extend_int4_4(code: vec4u) -> vec4i {
+    return vec4i(code << vec4u(28u)) >> vec4u(28u);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn w_scale_product_4(v: vec4i, s: u32) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * vec4f(bitcast<f32>(s))), vec4u(s & 0x80000000u), v == vec4i(0));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn w_convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn w_ieee_to_f32_float16_4(code: vec4u) -> vec4u {
+    let magnitude = code & vec4u(0x7fffu);
+    return select(select(w_expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn w_expand_float16_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(15u)) << vec4u(31u);
+    let magnitude = code & vec4u(0x7fffu);
+    let exponent = magnitude >> vec4u(10u);
+    let mantissa = magnitude << vec4u(13u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+fn w_at(i: u32) -> f32 {
+    return bitcast<f32>(w_ieee_to_f32_float16(w_bits(i)));
+}
+
+fn w_bits(i: u32) -> u32 {
+    let group = i / 100u * 4u + i % 100u / 32u;
+    let x_zero_point_code = (w_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u;
+    let zero_point = w_sign_extend_int4(x_zero_point_code);
+    let x_scale_code = (w_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
+    let scale = w_ieee_to_f32_float16(x_scale_code);
+    let is_plain = w_scale_product_takes_s(scale);
+    let x_code = (w_x[i / 8u] >> (4u * (i % 8u))) & 15u;
+    if (is_plain) { return w_dequantize_linear_quick(x_code, zero_point, scale); }
+    return w_dequantize_linear(x_code, zero_point, scale);
+}
+
+fn w_dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
+    return w_convert_ieee_float16(w_mul_f32(w_small_to_f32(w_sign_extend_int4(x) - zero_point), scale));
+}
+
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn w_small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
+}
+
+struct w_Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x * y: the 48-bit product of the significands from 12-bit halves.
+fn w_mul_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    let zero = min(ax, ay) == 0u;
+    let infinite = max(ax, ay) == 0x7f800000u;
+    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
+    if (infinite) { return sign | 0x7f800000u; }
+    if (zero) { return sign; }
+    let a = w_parts(x);
+    let b = w_parts(y);
+    let ah = a.significand >> 12u;
+    let al = a.significand & 0xfffu;
+    let bh = b.significand >> 12u;
+    let bl = b.significand & 0xfffu;
+    let middle = ah * bl + al * bh;
+    let bottom = al * bl + ((middle & 0xfffu) << 12u);
+    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
+    let low = bottom & 0xffffffu;
+    let top = high >> 23u;
+    let shift = 23u - (1u - top);
+    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
+    return w_round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn w_round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + w_round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn w_parts(x: u32) -> w_Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return w_Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return w_Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn w_convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(w_round_to_float16(magnitude), 0x7c00u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn w_round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + w_round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn w_round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+fn w_dequantize_linear_quick(x: u32, zero_point: i32, scale: u32) -> u32 {
+    return w_convert_to_f16(w_scale_product(w_sign_extend_int4(x) - zero_point, scale));
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn w_scale_product(v: i32, s: u32) -> u32 {
+    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn w_convert_to_f16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    let normal = min((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13u) & 1u)) >> 13u, 0x7c00u);
+    let subnormal = bitcast<u32>(bitcast<f32>(select(magnitude, 0u, magnitude < 0x800000u)) + 0.5f) - 0x3f000000u;
+    let code = select(normal, subnormal, magnitude < 0x38800000u);
+    return select(((x >> 16u) & 0x8000u) | code, 0x7e00u, magnitude > 0x7f800000u);
+}
+
+fn w_scale_product_takes_s(s: u32) -> bool {
+    let es = s & 0x7f800000u;
+    return (es > 0x800000u) && (es < 0x73000000u);
+}
+
+fn w_ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return w_expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn w_expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+fn w_sign_extend_int4(code: u32) -> i32 {
+    return i32(code << 28u) >> 28u;
+}

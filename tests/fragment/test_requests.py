@@ -1,0 +1,73 @@
+"""What has no form as a function, and the names of what has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import qgen
+from qgen.errors import QgenError
+from qgen.fragment import Fragment, compile_fragment
+from tests.goldens import Goldens
+
+
+def function(**choices: Any) -> Fragment:  # noqa: ANN401 - what `qgen.compile_function` takes
+    return qgen.compile_function("DequantizeLinear", **{"x": "int8", "scale": "float32", "shape": (4, 64), **choices})
+
+
+ERRORS: dict[str, Callable[[], object]] = {
+    "QG960": lambda: qgen.compile_function("QuantizeLinear", x="float32", y="int8", shape=(4, 64)),
+    "QG961": lambda: function(shape=None),
+    "QG962": lambda: function(prefix="4w"),
+}
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_errors_read_well(code: str, golden: Goldens) -> None:
+    with pytest.raises(QgenError) as caught:
+        ERRORS[code]()
+    assert caught.value.code == code
+    golden.check(f"errors/{code}.err", f"{caught.value}\n")
+
+
+def test_dynamic_quantization_has_no_function() -> None:
+    with pytest.raises(QgenError, match="DynamicQuantizeLinear has no form"):
+        qgen.compile_function("DynamicQuantizeLinear", x="float32", shape=(4,))
+
+
+@pytest.mark.parametrize("prefix", ["", "_w", "__w", "w-x", "for", "größe", "w" * 65])
+def test_prefixes_that_are_none(prefix: str) -> None:
+    with pytest.raises(QgenError, match="cannot be a prefix"):
+        function(prefix=prefix)
+
+
+@pytest.mark.parametrize("prefix", ["w", "W1", "w__", "co", "vec4u_", "w" * 64])
+def test_prefixes(prefix: str) -> None:
+    assert f"fn {prefix}_load4(i4: u32) -> vec4f" in function(prefix=prefix).wgsl
+
+
+def test_a_prefix_may_not_hide_a_function_behind_a_name_inside_another() -> None:
+    """`x_at` is where an element of six bits begins, and would be the function that gives one."""
+    with pytest.raises(QgenError, match="with the prefix `x`, `x_at` names two things"):
+        function(x="float6e2m3", prefix="x")
+
+
+def test_a_tensor_beyond_a_binding_is_refused() -> None:
+    with pytest.raises(QgenError, match="cut the tensor into parts") as caught:
+        function(shape=(1 << 14, 1 << 14))
+    assert caught.value.code == "QG303"
+
+
+def test_names_say_what_a_function_computes_and_tell_texts_apart() -> None:
+    first, second = function(), function(prefix="w")
+    assert first.prefix == "dequantize"
+    assert first.name.rpartition("_")[0] == second.name.rpartition("_")[0] == "dequantize_linear_i8_f32_f32_4x64_exact_function"
+    assert first.name != second.name
+    assert function(name="mine").name == "mine"
+
+
+def test_equal_requests_have_equal_texts() -> None:
+    request = function().request
+    assert compile_fragment(request) == function()
