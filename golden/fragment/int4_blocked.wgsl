@@ -25,7 +25,7 @@ fn w_load4(i4: u32) -> vec4f {
     let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
     let group = 4u * i4 / 100u * 4u + 4u * i4 % 100u / 32u;
     let zero_point = w_sign_extend_int4((w_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-    let scale = w_ieee_to_f32_float16((w_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+    let scale = w_ieee_to_f32_float16((w_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
     let is_plain = w_scale_product_takes_s(scale);
     if (is_plain) { return bitcast<vec4f>(w_ieee_to_f32_float16_4(w_dequantize_linear_quick_4(x_codes, zero_point, scale))); }
     return vec4f(w_at(4u * i4), w_at(4u * i4 + 1u), w_at(4u * i4 + 2u), w_at(4u * i4 + 3u));
@@ -76,7 +76,7 @@ fn w_bits(i: u32) -> u32 {
     let group = i / 100u * 4u + i % 100u / 32u;
     let x_zero_point_code = (w_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u;
     let zero_point = w_sign_extend_int4(x_zero_point_code);
-    let x_scale_code = (w_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
+    let x_scale_code = (w_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
     let scale = w_ieee_to_f32_float16(x_scale_code);
     let is_plain = w_scale_product_takes_s(scale);
     let x_code = (w_x[i / 8u] >> (4u * (i % 8u))) & 15u;

@@ -29,7 +29,7 @@ fn w_at(i: u32) -> f32 {
 }
 
 fn w_bits(i: u32) -> u32 {
-    let group = i / 0x100u;
+    let group = i / 256u;
     let x_zero_point_code = (w_zero_point[group / 4u] >> (8u * (group % 4u))) & 255u;
     let zero_point = w_zero_extend_uint8(x_zero_point_code);
     let x_scale_code = w_scale[group];

@@ -11,6 +11,7 @@ from qgen.ir import nodes as ir
 from qgen.ir.fold import fold_node
 from qgen.ir.precedence import ATOM, UNARY, operand_precedences, parenthesise, precedence
 from qgen.ir.program import ById, Function, Kernel
+from qgen.ir.rewrite import walk_body
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Vector
 
 INDENT = "    "
@@ -27,7 +28,7 @@ class Context:
 
 
 FUNCTION = Context(256)
-"""Functions work on bits, entry points on counts, which are decimal whatever their size."""
+"""Functions work on bits, entry points and functions that load on counts, which are decimal whatever their size."""
 
 
 def emit_entry_point(kernel: Kernel, atomics: frozenset[str], wide: frozenset[str] = frozenset()) -> tuple[str, ...]:
@@ -42,7 +43,8 @@ def emit_function(function: ById[Function]) -> tuple[str, ...]:
     found = function.value
     params = ", ".join(f"{param.name}: {_type(param.type)}" for param in found.params)
     doc = (f"// {found.doc}",) if found.doc else ()
-    return (*doc, f"fn {found.name}({params}) -> {_type(found.result)} {{", *_emit_body(found.body, 1, FUNCTION), "}")
+    context = Context(1 << 32) if any(isinstance(node, ir.Load) for node in walk_body(found.body)) else FUNCTION
+    return (*doc, f"fn {found.name}({params}) -> {_type(found.result)} {{", *_emit_body(found.body, 1, context), "}")
 
 
 def emit_struct(struct: Struct) -> tuple[str, ...]:
