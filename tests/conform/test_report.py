@@ -21,10 +21,11 @@ ONLY = ("x=float16,uint4", "scale=float16", "y=uint4,float8e4m3fn,float16", "div
 """Kernels of both operators, in three cells of the matrix, some of them with x float16 and an axis."""
 
 
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Conformance:
-    inject(monkeypatch, flip_float16_axis)
-    return run_matrix(Plan(find_stacks(["cpu", "wgpu:llvmpipe"]), ("exact",), ONLY, texts=1))
+@pytest.fixture(scope="module")
+def found() -> Conformance:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        inject(monkeypatch, flip_float16_axis)
+        return run_matrix(Plan(find_stacks(["cpu", "wgpu:llvmpipe"]), ("exact",), ONLY, texts=1))
 
 
 def draw(page: Path) -> str:

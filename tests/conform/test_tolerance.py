@@ -23,7 +23,7 @@ def fast(**words: object) -> Kernel:
 @pytest.mark.parametrize("stack", ["cpu", "cpu:worst"])
 def test_kernels_spread_over_the_matrix_are_within_their_bound(stack: str) -> None:
     numbered = list(enumerate(matrix_requests()))
-    for number, request in numbered[1 :: len(numbered) // 16]:
+    for number, request in numbered[1 :: len(numbered) // 12]:
         result = check_tolerance(compile_request(mode_variants(request, number, "fast")[0]), stack, 67 * number)
         assert result.ok, str(result)
         assert result.elements > 0
