@@ -70,7 +70,7 @@ def _library(fault: Text) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for cached in (library.declarations, library.function, library.closure, library.candidates, compiler._check):
+    for cached in (library.declarations, library.function, library.closure, library.candidates, compiler.check_signature):
         cached.cache_clear()
 
 

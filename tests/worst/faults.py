@@ -120,6 +120,7 @@ def few_words(expr: ir.Expr) -> ir.Expr:
 
 
 def last_held(expr: ir.Expr) -> ir.Expr:
+    """Forget whether what came before the last four elements held."""
     match expr:
         case ir.Binary("&&", ir.Name("held"), test, _):
             return test
@@ -142,7 +143,7 @@ def _texts() -> Iterator[Fault]:
 FEW_ROWS = "webgpu:max_workgroups_per_dimension=3"
 FAULTS = (
     *_texts(),
-    _place("fallback", "the last element decides for all", Rewrite(last_held), ROUND, y="int16", numerics="exact"),
+    _place("fallback", "the last four elements decide for all", Rewrite(last_held), ROUND, y="int16", numerics="exact"),
     _place("guard", "one invocation too many", Rewrite(unguarded), ROUND),
     _place("tail", "the last invocation computes all its elements", Rewrite(without_tail), ROUND),
     _place("nibbles", "swapped in the last word", Rewrite(swapped_nibbles), ROUND, y="uint4"),

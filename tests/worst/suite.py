@@ -20,7 +20,8 @@ from tests.worst.harness import check_under_models
 
 SIZES: Final = (*range(1, 34), 257)
 """Every number of elements up to two invocations' and one; and one at which an element each has every kind of scale."""
-_WORST_SHAPES: Final = {"per_tensor": (67,), "per_axis": (29, 23), "blocked": (2, 35)}
+_WORST_SHAPES: Final = {"per_tensor": (515,), "per_axis": (29, 23), "blocked": (2, 35)}
+"""Of one scale enough elements that some invocations end with four ordinary ones after a hard one."""
 _ROUNDS: Final = 4
 
 
