@@ -211,7 +211,7 @@ static inline void blocked_measure(const blocked_extents *extents, int64_t *coun
 static inline const char *blocked_dispatch(const blocked_extents *extents, blocked_run *run) {
     const int64_t count = extents->outer * extents->axis;
     if (!(count <= INT64_C(4294967232))) return "needs count <= 4294967232";
-    const int64_t invocations = qgen_ceil_div(count, 8);
+    const int64_t invocations = qgen_ceil_div(count, 16);
     const int64_t workgroups = qgen_ceil_div(invocations, 64);
     const int64_t workgroups_x = qgen_min(workgroups, 65535);
     if (!(qgen_ceil_div(workgroups, qgen_max(workgroups_x, 1)) <= 65535)) return "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535";

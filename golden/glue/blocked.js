@@ -96,7 +96,7 @@ function measure({ outer, axis }) {
 function dispatch({ outer, axis }) {
   const count = outer * axis;
   check(count <= 4294967232, 'needs count <= 4294967232');
-  const invocations = Math.ceil(count / 8);
+  const invocations = Math.ceil(count / 16);
   const workgroups = Math.ceil(invocations / 64);
   const workgroupsX = Math.min(workgroups, 65535);
   check(Math.ceil(workgroups / Math.max(workgroupsX, 1)) <= 65535, 'needs ceil(workgroups / max(workgroups_x, 1)) <= 65535');

@@ -129,7 +129,7 @@ def _dispatch(outer: int, axis: int) -> tuple[dict[str, bytes], tuple[tuple[int,
     """Return the contents of the uniforms and the workgroups of each pass."""
     count = outer * axis
     _check(count <= 4294967232, "needs count <= 4294967232")
-    invocations = _ceil_div(count, 8)
+    invocations = _ceil_div(count, 16)
     workgroups = _ceil_div(invocations, 64)
     workgroups_x = min(workgroups, 65535)
     _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")

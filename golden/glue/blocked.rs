@@ -251,7 +251,7 @@ const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSOR
     if !(count <= 4294967232) {
         return Err("needs count <= 4294967232");
     }
-    let invocations = ceil_div(count, 8);
+    let invocations = ceil_div(count, 16);
     let workgroups = ceil_div(invocations, 64);
     let workgroups_x = least(workgroups, 65535);
     if !(ceil_div(workgroups, greatest(workgroups_x, 1)) <= 65535) {

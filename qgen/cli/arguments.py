@@ -38,7 +38,7 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 def add_glue(parser: argparse.ArgumentParser) -> None:
     """Add the option of commands that write glue beside kernels."""
-    parser.add_argument("--glue", metavar="L,...", help="write host glue beside each kernel, in these languages: js, python, c, rust, ort-template")
+    parser.add_argument("--glue", metavar="L,...", help="write host code beside each kernel: js, python, c, rust, ort-template")
 
 
 def read_glue(arguments: argparse.Namespace) -> tuple[str, ...]:

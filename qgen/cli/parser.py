@@ -34,7 +34,21 @@ _SUMMARIES: Final = {
     **{name: module.SUMMARY for name, module in COMMANDS.items()},
     "validate": "judge WGSL with naga and Tint, by naga's own command line (qgen validate --help)",
 }
-_ORDER: Final = ("emit", "onnx", "build", "package", "run", "check", "conform", "exhaust", "selftest", "validate", "show", "list", "explain")
+_ORDER: Final = (
+    "emit",
+    "onnx",
+    "build",
+    "package",
+    "run",
+    "check",
+    "conform",
+    "exhaust",
+    "selftest",
+    "validate",
+    "show",
+    "list",
+    "explain",
+)
 _EPILOG: Final = "\n".join(
     [
         "commands:",

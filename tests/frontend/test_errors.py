@@ -184,7 +184,7 @@ def test_errors_read_well(title: str, golden: Goldens) -> None:
 @pytest.mark.parametrize("binding", [Binding(BINDING, {"saturat": True}), Binding(BINDING, {}, frozenset({"zero_point"}))], ids=str)
 def test_what_a_binding_names_must_be_there(binding: Binding) -> None:
     source = parse_source("op Test(x: X, z: Y) -> y: Y { y = z; }", "test.qg")
-    with pytest.raises(QgenError, match="has no `(saturat|zero_point)`") as caught:
+    with pytest.raises(QgenError, match=r"has no `(saturat|zero_point)`") as caught:
         check_op(source, source.ops[0], binding)
     assert caught.value.code == "QG020"
 
