@@ -6,7 +6,7 @@
 //   y             int8     4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(2) @binding(0) var<storage, read> x: array<u32>;
 @group(2) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -24,41 +24,32 @@ struct Params {
 fn quantize(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
     let scale = y_scale[0u];
     let zero_point = sign_extend_int8(y_zero_point[0u] & 255u);
     let is_plain = rint_quotient_takes_s(scale);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        held = held && (is_plain && rint_quotient_holds(x[i], scale));
-        word |= quantize_linear_quick(x[i], scale, zero_point) << (8u * (i % 4u));
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+        held = held && all(vec4<bool>(is_plain) & rint_quotient_holds_4(x_codes, scale));
+        let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
+        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 4u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
-            redone |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
+            word |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
         }
-        y[start / 4u] = redone;
+        y[start / 4u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int8(rint_quotient(x, scale) + zero_point);
-}
-
-fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int8(rint_f32(div_f32(x, scale)) + zero_point);
-}
-
-// Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
-fn rint_quotient(x: u32, s: u32) -> i32 {
-    let q = bitcast<f32>(x) / bitcast<f32>(s);
-    let r = round(q);
-    return i32(r);
+fn sign_extend_int8(code: u32) -> i32 {
+    return i32(code << 24u) >> 24u;
 }
 
 fn rint_quotient_takes_s(s: u32) -> bool {
@@ -66,25 +57,30 @@ fn rint_quotient_takes_s(s: u32) -> bool {
     return (es > 0xc000000u) && (es < 0x77000000u);
 }
 
-fn rint_quotient_holds(x: u32, s: u32) -> bool {
+fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
     let es = s & 0x7f800000u;
-    if ((x & 0x7fffffffu) >= (es + 0x8000000u)) { return false; }
-    let q = bitcast<f32>(x) / bitcast<f32>(s);
+    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
     let r = round(q);
-    return (abs(q - r) + abs(q) * 9.5367431640625e-07f) < 0.5f;
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
-fn saturate_signed_int8(v: i32) -> u32 {
-    return u32(clamp(v, -128, 127)) & 255u;
+fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
+    return saturate_signed_int8_4(rint_quotient_4(x, scale) + vec4i(zero_point));
 }
 
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+// Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
+fn rint_quotient_4(x: vec4u, s: u32) -> vec4i {
+    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
+    let r = round(q);
+    return vec4i(r);
+}
+
+fn saturate_signed_int8_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(-128), vec4i(127))) & vec4u(255u);
+}
+
+fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_signed_int8(rint_f32(div_f32(x, scale)) + zero_point);
 }
 
 struct Parts {
@@ -129,14 +125,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -148,6 +136,23 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn sign_extend_int8(code: u32) -> i32 {
-    return i32(code << 24u) >> 24u;
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+fn saturate_signed_int8(v: i32) -> u32 {
+    return u32(clamp(v, -128, 127)) & 255u;
 }

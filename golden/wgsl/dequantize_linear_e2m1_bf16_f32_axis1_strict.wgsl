@@ -34,8 +34,31 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
     return mul_f32(finite_to_f32_float4e2m1(x), scale);
+}
+
+fn finite_to_f32_float4e2m1(code: u32) -> u32 {
+    return expand_float4e2m1(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float4e2m1(code: u32) -> u32 {
+    let sign = (code >> 3u) << 31u;
+    let magnitude = code & 7u;
+    let exponent = magnitude >> 1u;
+    let mantissa = magnitude << 22u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
 }
 
 struct Parts {
@@ -94,27 +117,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-fn finite_to_f32_float4e2m1(code: u32) -> u32 {
-    return expand_float4e2m1(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float4e2m1(code: u32) -> u32 {
-    let sign = (code >> 3u) << 31u;
-    let magnitude = code & 7u;
-    let exponent = magnitude >> 1u;
-    let mantissa = magnitude << 22u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }

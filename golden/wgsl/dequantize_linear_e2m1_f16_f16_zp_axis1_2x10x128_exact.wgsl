@@ -6,7 +6,7 @@
 //   y             float16     [2, 10, 128]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 5 workgroups of 64; an invocation computes 8 elements.
+// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -16,46 +16,52 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 320u) { return; }
-    let first = 8u * unit;
-    let end = first + 8u;
+    if (unit >= 160u) { return; }
+    let first = 16u * unit;
+    let end = first + 16u;
     let group = first / 128u % 10u;
     let zero_point = finite_to_f32_float4e2m1((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
     let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
     let is_plain = product_takes_y(scale);
-    let x_word = x[unit];
     var held = true;
-    for (var start = first; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            held = held && (is_plain && product_holds(sub_f32(finite_to_f32_float4e2m1((x_word >> (4u * (i % 8u))) & 15u), zero_point), scale));
-            word |= dequantize_linear_quick((x_word >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = word;
+    for (var q = 0u; q < 4u; q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[quad / 2u] >> (16u * (quad % 2u));
+        let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
+        held = held && all(vec4<bool>(is_plain) & product_holds_4(sub_f32_4(finite_to_f32_float4e2m1_4(x_codes), zero_point), scale));
+        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
     }
     let again = select(first, end, held);
     for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            redone |= dequantize_linear((x_word >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
         }
-        y[start / 2u] = redone;
+        y[start / 2u] = word;
     }
 }
 
-fn dequantize_linear_quick(x: u32, zero_point: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(product(sub_f32(finite_to_f32_float4e2m1(x), zero_point), scale));
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-fn dequantize_linear(x: u32, zero_point: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(mul_f32(sub_f32(finite_to_f32_float4e2m1(x), zero_point), scale));
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -63,27 +69,136 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
-fn product_holds(x: u32, y: u32) -> bool {
+fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return true; }
-    let ex = ax >> 23u;
-    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+fn dequantize_linear_quick_4(x: vec4u, zero_point: u32, scale: u32) -> vec4u {
+    return convert_to_f16_4(product_4(sub_f32_4(finite_to_f32_float4e2m1_4(x), zero_point), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+fn finite_to_f32_float4e2m1_4(code: vec4u) -> vec4u {
+    return expand_float4e2m1_4(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float4e2m1_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(3u)) << vec4u(31u);
+    let magnitude = code & vec4u(7u);
+    let exponent = magnitude >> vec4u(1u);
+    let mantissa = magnitude << vec4u(22u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x3f000000u)), select((sign | ((vec4u(127u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+fn sub_f32_4(x: vec4u, y: u32) -> vec4u {
+    return add_f32_4(x, y ^ 0x80000000u);
+}
+
+// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
+fn add_f32_4(x: vec4u, y: u32) -> vec4u {
+    let swap = vec4u(y & 0x7fffffffu) > (x & vec4u(0x7fffffffu));
+    let a = select(x, vec4u(y), swap);
+    let b = select(vec4u(y), x, swap);
+    let aa = a & vec4u(0x7fffffffu);
+    let ab = b & vec4u(0x7fffffffu);
+    let opposite = ((a ^ b) >> vec4u(31u)) != vec4u(0u);
+    let ea = max(vec4i(aa >> vec4u(23u)), vec4i(1));
+    let eb = max(vec4i(ab >> vec4u(23u)), vec4i(1));
+    let ma = ((aa & vec4u(0x7fffffu)) | (vec4u(aa >= vec4u(0x800000u)) << vec4u(23u))) << vec4u(3u);
+    let mb = ((ab & vec4u(0x7fffffu)) | (vec4u(ab >= vec4u(0x800000u)) << vec4u(23u))) << vec4u(3u);
+    let shift = vec4u(min(ea - eb, vec4i(27)));
+    let aligned = (mb >> shift) | vec4u((mb & ((vec4u(1u) << shift) - vec4u(1u))) != vec4u(0u));
+    let sum = select(ma + aligned, ma - aligned, opposite);
+    let zeros = countLeadingZeros(sum);
+    let down = max(vec4u(6u), zeros) - zeros;
+    let up = max(vec4u(6u), zeros) - vec4u(6u);
+    let significand = ((sum >> down) | vec4u((sum & ((vec4u(1u) << down) - vec4u(1u))) != vec4u(0u))) << up;
+    return select(select(select(round_pack_4_vvv(a & vec4u(0x80000000u), ea + vec4i(5) - vec4i(zeros), significand), select(a & vec4u(0x80000000u), vec4u(0u), opposite), sum == vec4u(0u)), a, aa == vec4u(0x7f800000u)), vec4u(0x7fc00000u), (aa > vec4u(0x7f800000u)) | ((ab == vec4u(0x7f800000u)) & opposite));
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack_4_vvv(sign: vec4u, exponent: vec4i, significand: vec4u) -> vec4u {
+    let shift = vec4u(vec4i(2) + clamp(vec4i(1) - exponent, vec4i(0), vec4i(25)));
+    let bits = (vec4u(clamp(exponent, vec4i(1), vec4i(255)) - vec4i(1)) << vec4u(23u)) + round_shift_4_vv(significand, shift);
+    return sign | min(bits, vec4u(0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn dequantize_linear(x: u32, zero_point: u32, scale: u32) -> u32 {
+    return convert_ieee_float16(mul_f32(sub_f32(finite_to_f32_float4e2m1(x), zero_point), scale));
+}
+
+fn finite_to_f32_float4e2m1(code: u32) -> u32 {
+    return expand_float4e2m1(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float4e2m1(code: u32) -> u32 {
+    let sign = (code >> 3u) << 31u;
+    let magnitude = code & 7u;
+    let exponent = magnitude >> 1u;
+    let mantissa = magnitude << 22u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
+}
+
+fn sub_f32(x: u32, y: u32) -> u32 {
+    return add_f32(x, y ^ 0x80000000u);
+}
+
+// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
+fn add_f32(x: u32, y: u32) -> u32 {
+    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
+    let a = select(x, y, swap);
+    let b = select(y, x, swap);
+    let aa = a & 0x7fffffffu;
+    let ab = b & 0x7fffffffu;
+    let opposite = ((a ^ b) >> 31u) != 0u;
+    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
+    if (aa == 0x7f800000u) { return a; }
+    let ea = max(i32(aa >> 23u), 1);
+    let eb = max(i32(ab >> 23u), 1);
+    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
+    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
+    let shift = u32(min(ea - eb, 27));
+    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
+    let sum = select(ma + aligned, ma - aligned, opposite);
+    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
+    let zeros = countLeadingZeros(sum);
+    let down = max(6u, zeros) - zeros;
+    let up = max(6u, zeros) - 6u;
+    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
+    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
 }
 
 struct Parts {
@@ -118,6 +233,13 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -129,40 +251,19 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn sub_f32(x: u32, y: u32) -> u32 {
-    return add_f32(x, y ^ 0x80000000u);
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
-// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
-fn add_f32(x: u32, y: u32) -> u32 {
-    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
-    let a = select(x, y, swap);
-    let b = select(y, x, swap);
-    let aa = a & 0x7fffffffu;
-    let ab = b & 0x7fffffffu;
-    let opposite = ((a ^ b) >> 31u) != 0u;
-    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
-    if (aa == 0x7f800000u) { return a; }
-    let ea = max(i32(aa >> 23u), 1);
-    let eb = max(i32(ab >> 23u), 1);
-    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
-    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
-    let shift = u32(min(ea - eb, 27));
-    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
-    let sum = select(ma + aligned, ma - aligned, opposite);
-    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
-    let zeros = countLeadingZeros(sum);
-    let down = max(6u, zeros) - zeros;
-    let up = max(6u, zeros) - 6u;
-    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
-    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -171,43 +272,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-fn finite_to_f32_float4e2m1(code: u32) -> u32 {
-    return expand_float4e2m1(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float4e2m1(code: u32) -> u32 {
-    let sign = (code >> 3u) << 31u;
-    let magnitude = code & 7u;
-    let exponent = magnitude >> 1u;
-    let mantissa = magnitude << 22u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
 }

@@ -44,19 +44,9 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(product(finite_to_f32_float6e2m3(x), scale));
-}
-
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(mul_f32(finite_to_f32_float6e2m3(x), scale));
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -72,19 +62,46 @@ fn product_holds(x: u32, y: u32) -> bool {
     return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
+    return convert_to_f16(product(finite_to_f32_float6e2m3(x), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+// Zero times a finite number is zero, whatever the exponents.
+fn product(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
+    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    let normal = min((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13u) & 1u)) >> 13u, 0x7c00u);
+    let subnormal = bitcast<u32>(bitcast<f32>(select(magnitude, 0u, magnitude < 0x800000u)) + 0.5f) - 0x3f000000u;
+    let code = select(normal, subnormal, magnitude < 0x38800000u);
+    return select(((x >> 16u) & 0x8000u) | code, 0x7e00u, magnitude > 0x7f800000u);
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_ieee_float16(mul_f32(finite_to_f32_float6e2m3(x), scale));
+}
+
+fn finite_to_f32_float6e2m3(code: u32) -> u32 {
+    return expand_float6e2m3(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float6e2m3(code: u32) -> u32 {
+    let sign = (code >> 5u) << 31u;
+    let magnitude = code & 31u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
 }
 
 struct Parts {
@@ -126,14 +143,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -145,25 +154,25 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn finite_to_f32_float6e2m3(code: u32) -> u32 {
-    return expand_float6e2m3(code);
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float6e2m3(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
-    let magnitude = code & 31u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

@@ -49,19 +49,25 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return product(finite_to_f32_float6e2m3(x), scale);
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return mul_f32(finite_to_f32_float6e2m3(x), scale);
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -75,6 +81,39 @@ fn product_holds(x: u32, y: u32) -> bool {
     if (ax == 0u) { return true; }
     let ex = ax >> 23u;
     return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+}
+
+fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
+    return product(finite_to_f32_float6e2m3(x), scale);
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
+    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return mul_f32(finite_to_f32_float6e2m3(x), scale);
+}
+
+fn finite_to_f32_float6e2m3(code: u32) -> u32 {
+    return expand_float6e2m3(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float6e2m3(code: u32) -> u32 {
+    let sign = (code >> 5u) << 31u;
+    let magnitude = code & 31u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
 }
 
 struct Parts {
@@ -133,43 +172,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-fn finite_to_f32_float6e2m3(code: u32) -> u32 {
-    return expand_float6e2m3(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float6e2m3(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
-    let magnitude = code & 31u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
 }

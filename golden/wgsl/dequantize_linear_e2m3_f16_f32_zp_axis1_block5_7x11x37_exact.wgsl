@@ -47,19 +47,25 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn dequantize_linear_quick(x: u32, zero_point: u32, scale: u32) -> u32 {
-    return product(sub_f32(finite_to_f32_float6e2m3(x), zero_point), scale);
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-fn dequantize_linear(x: u32, zero_point: u32, scale: u32) -> u32 {
-    return mul_f32(sub_f32(finite_to_f32_float6e2m3(x), zero_point), scale);
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -73,6 +79,68 @@ fn product_holds(x: u32, y: u32) -> bool {
     if (ax == 0u) { return true; }
     let ex = ax >> 23u;
     return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+}
+
+fn dequantize_linear_quick(x: u32, zero_point: u32, scale: u32) -> u32 {
+    return product(sub_f32(finite_to_f32_float6e2m3(x), zero_point), scale);
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
+    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+}
+
+fn dequantize_linear(x: u32, zero_point: u32, scale: u32) -> u32 {
+    return mul_f32(sub_f32(finite_to_f32_float6e2m3(x), zero_point), scale);
+}
+
+fn finite_to_f32_float6e2m3(code: u32) -> u32 {
+    return expand_float6e2m3(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float6e2m3(code: u32) -> u32 {
+    let sign = (code >> 5u) << 31u;
+    let magnitude = code & 31u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
+}
+
+fn sub_f32(x: u32, y: u32) -> u32 {
+    return add_f32(x, y ^ 0x80000000u);
+}
+
+// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
+fn add_f32(x: u32, y: u32) -> u32 {
+    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
+    let a = select(x, y, swap);
+    let b = select(y, x, swap);
+    let aa = a & 0x7fffffffu;
+    let ab = b & 0x7fffffffu;
+    let opposite = ((a ^ b) >> 31u) != 0u;
+    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
+    if (aa == 0x7f800000u) { return a; }
+    let ea = max(i32(aa >> 23u), 1);
+    let eb = max(i32(ab >> 23u), 1);
+    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
+    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
+    let shift = u32(min(ea - eb, 27));
+    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
+    let sum = select(ma + aligned, ma - aligned, opposite);
+    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
+    let zeros = countLeadingZeros(sum);
+    let down = max(6u, zeros) - zeros;
+    let up = max(6u, zeros) - 6u;
+    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
+    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
 }
 
 struct Parts {
@@ -107,46 +175,6 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-fn sub_f32(x: u32, y: u32) -> u32 {
-    return add_f32(x, y ^ 0x80000000u);
-}
-
-// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
-fn add_f32(x: u32, y: u32) -> u32 {
-    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
-    let a = select(x, y, swap);
-    let b = select(y, x, swap);
-    let aa = a & 0x7fffffffu;
-    let ab = b & 0x7fffffffu;
-    let opposite = ((a ^ b) >> 31u) != 0u;
-    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
-    if (aa == 0x7f800000u) { return a; }
-    let ea = max(i32(aa >> 23u), 1);
-    let eb = max(i32(ab >> 23u), 1);
-    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
-    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
-    let shift = u32(min(ea - eb, 27));
-    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
-    let sum = select(ma + aligned, ma - aligned, opposite);
-    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
-    let zeros = countLeadingZeros(sum);
-    let down = max(6u, zeros) - zeros;
-    let up = max(6u, zeros) - 6u;
-    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
-    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
-}
-
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
 fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
@@ -162,41 +190,13 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn finite_to_f32_float6e2m3(code: u32) -> u32 {
-    return expand_float6e2m3(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float6e2m3(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
-    let magnitude = code & 31u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
-    return sign | (mantissa + 0x3f000000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }

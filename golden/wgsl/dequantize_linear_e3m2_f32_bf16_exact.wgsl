@@ -51,21 +51,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(product(finite_to_f32_float6e3m2(x), scale));
-}
-
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(finite_to_f32_float6e3m2(x), scale));
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
-}
-
 fn product_takes_y(y: u32) -> bool {
     let ey = (y >> 23u) & 255u;
     return ey != 255u;
@@ -79,19 +64,37 @@ fn product_holds(x: u32, y: u32) -> bool {
     return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
+    return convert_bf16(product(finite_to_f32_float6e3m2(x), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+// Zero times a finite number is zero, whatever the exponents.
+fn product(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
+    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_bf16(mul_f32(finite_to_f32_float6e3m2(x), scale));
+}
+
+fn finite_to_f32_float6e3m2(code: u32) -> u32 {
+    return expand_float6e3m2(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float6e3m2(code: u32) -> u32 {
+    let sign = (code >> 5u) << 31u;
+    let magnitude = code & 31u;
+    let exponent = magnitude >> 2u;
+    let mantissa = magnitude << 21u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((125u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3e000000u);
 }
 
 struct Parts {
@@ -152,20 +155,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn finite_to_f32_float6e3m2(code: u32) -> u32 {
-    return expand_float6e3m2(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float6e3m2(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
-    let magnitude = code & 31u;
-    let exponent = magnitude >> 2u;
-    let mantissa = magnitude << 21u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((125u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3e000000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

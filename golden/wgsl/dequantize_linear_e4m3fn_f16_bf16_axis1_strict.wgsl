@@ -38,23 +38,48 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(fn_to_f32_float8e4m3fn(x), scale));
+    return convert_bf16(mul_f32(fn_to_f32_float8e4m3fn(x), scale));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn fn_to_f32_float8e4m3fn(code: u32) -> u32 {
+    if ((code & 127u) > 126u) { return 0x7fc00000u; }
+    return expand_float8e4m3fn(code);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e4m3fn(code: u32) -> u32 {
+    let sign = (code >> 7u) << 31u;
+    let magnitude = code & 127u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((121u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3c000000u);
 }
 
 struct Parts {
@@ -115,42 +140,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn fn_to_f32_float8e4m3fn(code: u32) -> u32 {
-    if ((code & 127u) > 126u) { return 0x7fc00000u; }
-    return expand_float8e4m3fn(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float8e4m3fn(code: u32) -> u32 {
-    let sign = (code >> 7u) << 31u;
-    let magnitude = code & 127u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((121u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3c000000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

@@ -5,7 +5,7 @@
 //   y        bfloat16      [2, 10, 128]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 10 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,45 +14,51 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 640u) { return; }
-    let first = 4u * unit;
-    let end = first + 4u;
+    if (unit >= 160u) { return; }
+    let first = 16u * unit;
+    let end = first + 16u;
     let group = first / 128u % 10u;
     let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
     let is_plain = product_takes_y(scale);
-    let x_word = x[unit];
     var held = true;
-    for (var start = first; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            held = held && (is_plain && product_holds(fn_to_f32_float8e4m3fn((x_word >> (8u * (i % 4u))) & 255u), scale));
-            word |= dequantize_linear_quick((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = word;
+    for (var q = 0u; q < 4u; q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[quad];
+        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
+        held = held && all(vec4<bool>(is_plain) & product_holds_4(fn_to_f32_float8e4m3fn_4(x_codes), scale));
+        let y_codes = dequantize_linear_quick_4(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
     }
     let again = select(first, end, held);
     for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            redone |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
         }
-        y[start / 2u] = redone;
+        y[start / 2u] = word;
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(product(fn_to_f32_float8e4m3fn(x), scale));
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(fn_to_f32_float8e4m3fn(x), scale));
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -60,27 +66,63 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
-fn product_holds(x: u32, y: u32) -> bool {
+fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return true; }
-    let ex = ax >> 23u;
-    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return convert_bf16_4(product_4(fn_to_f32_float8e4m3fn_4(x), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+fn fn_to_f32_float8e4m3fn_4(code: vec4u) -> vec4u {
+    return select(expand_float8e4m3fn_4(code), vec4u(0x7fc00000u), (code & vec4u(127u)) > vec4u(126u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e4m3fn_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(7u)) << vec4u(31u);
+    let magnitude = code & vec4u(127u);
+    let exponent = magnitude >> vec4u(3u);
+    let mantissa = magnitude << vec4u(20u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x3c000000u)), select((sign | ((vec4u(121u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_bf16(mul_f32(fn_to_f32_float8e4m3fn(x), scale));
+}
+
+fn fn_to_f32_float8e4m3fn(code: u32) -> u32 {
+    if ((code & 127u) > 126u) { return 0x7fc00000u; }
+    return expand_float8e4m3fn(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e4m3fn(code: u32) -> u32 {
+    let sign = (code >> 7u) << 31u;
+    let magnitude = code & 127u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((121u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3c000000u);
 }
 
 struct Parts {
@@ -141,42 +183,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn fn_to_f32_float8e4m3fn(code: u32) -> u32 {
-    if ((code & 127u) > 126u) { return 0x7fc00000u; }
-    return expand_float8e4m3fn(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float8e4m3fn(code: u32) -> u32 {
-    let sign = (code >> 7u) << 31u;
-    let magnitude = code & 127u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((121u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3c000000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

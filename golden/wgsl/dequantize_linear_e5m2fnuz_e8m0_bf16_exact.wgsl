@@ -5,7 +5,7 @@
 //   y        bfloat16        2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -22,43 +22,35 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
     let scale = e8m0_to_f32(x_scale[0u] & 255u);
     let is_plain = product_takes_y(scale);
-    let x_word = x[unit];
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var start = first; start < end; start += 2u) {
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[quad];
+        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
+        held = held && all(vec4<bool>(is_plain) & product_holds_4(fnuz_to_f32_float8e5m2fnuz_4(x_codes), scale));
+        let y_codes = dequantize_linear_quick_4(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    }
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            held = held && (is_plain && product_holds(fnuz_to_f32_float8e5m2fnuz((x_word >> (8u * (i % 4u))) & 255u), scale));
-            word |= dequantize_linear_quick((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            redone |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = redone;
-    }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(product(fnuz_to_f32_float8e5m2fnuz(x), scale));
-}
-
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(fnuz_to_f32_float8e5m2fnuz(x), scale));
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -66,27 +58,63 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
-fn product_holds(x: u32, y: u32) -> bool {
+fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return true; }
-    let ex = ax >> 23u;
-    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return convert_bf16_4(product_4(fnuz_to_f32_float8e5m2fnuz_4(x), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+fn fnuz_to_f32_float8e5m2fnuz_4(code: vec4u) -> vec4u {
+    return select(expand_float8e5m2fnuz_4(code), vec4u(0x7fc00000u), code == vec4u(128u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e5m2fnuz_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(7u)) << vec4u(31u);
+    let magnitude = code & vec4u(127u);
+    let exponent = magnitude >> vec4u(2u);
+    let mantissa = magnitude << vec4u(21u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x37800000u)), select((sign | ((vec4u(112u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_bf16(mul_f32(fnuz_to_f32_float8e5m2fnuz(x), scale));
+}
+
+fn fnuz_to_f32_float8e5m2fnuz(code: u32) -> u32 {
+    if (code == 128u) { return 0x7fc00000u; }
+    return expand_float8e5m2fnuz(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e5m2fnuz(code: u32) -> u32 {
+    let sign = (code >> 7u) << 31u;
+    let magnitude = code & 127u;
+    let exponent = magnitude >> 2u;
+    let mantissa = magnitude << 21u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((112u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x37800000u);
 }
 
 struct Parts {
@@ -147,27 +175,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn fnuz_to_f32_float8e5m2fnuz(code: u32) -> u32 {
-    if (code == 128u) { return 0x7fc00000u; }
-    return expand_float8e5m2fnuz(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float8e5m2fnuz(code: u32) -> u32 {
-    let sign = (code >> 7u) << 31u;
-    let magnitude = code & 127u;
-    let exponent = magnitude >> 2u;
-    let mantissa = magnitude << 21u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((112u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x37800000u);
-}
-
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

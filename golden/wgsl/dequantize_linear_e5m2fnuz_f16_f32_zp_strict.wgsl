@@ -31,8 +31,48 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
     return mul_f32(fnuz_to_f32_float8e5m2fnuz(x), scale);
+}
+
+fn fnuz_to_f32_float8e5m2fnuz(code: u32) -> u32 {
+    if (code == 128u) { return 0x7fc00000u; }
+    return expand_float8e5m2fnuz(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float8e5m2fnuz(code: u32) -> u32 {
+    let sign = (code >> 7u) << 31u;
+    let magnitude = code & 127u;
+    let exponent = magnitude >> 2u;
+    let mantissa = magnitude << 21u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((112u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x37800000u);
 }
 
 struct Parts {
@@ -91,44 +131,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-fn fnuz_to_f32_float8e5m2fnuz(code: u32) -> u32 {
-    if (code == 128u) { return 0x7fc00000u; }
-    return expand_float8e5m2fnuz(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float8e5m2fnuz(code: u32) -> u32 {
-    let sign = (code >> 7u) << 31u;
-    let magnitude = code & 127u;
-    let exponent = magnitude >> 2u;
-    let mantissa = magnitude << 21u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((112u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x37800000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
 }

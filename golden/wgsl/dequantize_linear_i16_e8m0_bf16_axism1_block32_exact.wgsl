@@ -5,7 +5,7 @@
 //   y        bfloat16    2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -25,63 +25,81 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var start = first; start < end; start += 2u) {
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[2u * quad];
+        let x_word_2 = x[2u * quad + 1u];
+        let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+        let x_scale_codes = vec4u((x_scale[group.x / 4u] >> (8u * (group.x % 4u))) & 255u, (x_scale[group.y / 4u] >> (8u * (group.y % 4u))) & 255u, (x_scale[group.z / 4u] >> (8u * (group.z % 4u))) & 255u, (x_scale[group.w / 4u] >> (8u * (group.w % 4u))) & 255u);
+        let scale = e8m0_to_f32_4(x_scale_codes);
+        let is_plain = scale_product_takes_s_4(scale);
+        held = held && all(is_plain);
+        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    }
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
             let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
-            let is_plain = scale_product_takes_s(scale);
-            held = held && is_plain;
-            word |= dequantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-            let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
-            redone |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = redone;
-    }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(scale_product(sign_extend_int16(x), scale));
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32_4(code: vec4u) -> vec4u {
+    return select(select(code << vec4u(23u), vec4u(0x400000u), code == vec4u(0u)), vec4u(0x7fc00000u), code == vec4u(255u));
 }
 
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(small_to_f32(sign_extend_int16(x)), scale));
+fn scale_product_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    return (es > vec4u(0x800000u)) & (es < vec4u(0x73000000u));
+}
+
+fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return convert_bf16_4(scale_product_4_vv(sign_extend_int16_4(x), scale));
+}
+
+fn sign_extend_int16_4(code: vec4u) -> vec4i {
+    return vec4i(code << vec4u(16u)) >> vec4u(16u);
 }
 
 // The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+fn scale_product_4_vv(v: vec4i, s: vec4u) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * bitcast<vec4f>(s)), s & vec4u(0x80000000u), v == vec4i(0));
 }
 
-fn scale_product_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0x800000u) && (es < 0x73000000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_bf16(mul_f32(small_to_f32(sign_extend_int16(x)), scale));
+}
+
+fn sign_extend_int16(code: u32) -> i32 {
+    return i32(code << 16u) >> 16u;
+}
+
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -142,17 +160,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn sign_extend_int16(code: u32) -> i32 {
-    return i32(code << 16u) >> 16u;
-}
-
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

@@ -38,22 +38,16 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(small_to_f32(sign_extend_int16(x) - zero_point), scale));
+    return convert_bf16(mul_f32(small_to_f32(sign_extend_int16(x) - zero_point), scale));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn sign_extend_int16(code: u32) -> i32 {
+    return i32(code << 16u) >> 16u;
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -114,11 +108,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn sign_extend_int16(code: u32) -> i32 {
-    return i32(code << 16u) >> 16u;
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

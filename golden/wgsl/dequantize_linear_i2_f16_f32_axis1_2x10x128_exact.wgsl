@@ -9,7 +9,7 @@
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
-@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -21,31 +21,69 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
     let is_plain = scale_product_takes_s(scale);
     let x_word = x[unit];
-    for (var i = first; i < end; i++) {
-        y[i] = dequantize_linear_quick((x_word >> (2u * (i % 16u))) & 3u, scale);
+    for (var q = 0u; q < 4u; q++) {
+        let quad = 4u * unit + q;
+        let x_word_2 = x[quad / 4u] >> (8u * (quad % 4u));
+        let x_codes = (vec4u(x_word_2) >> vec4u(0u, 2u, 4u, 6u)) & vec4u(3u);
+        let y_codes = dequantize_linear_quick_4(x_codes, scale);
+        y[quad] = y_codes;
     }
     let again = select(first, end, is_plain);
     for (var i = again; i < end; i++) {
-        y[i] = dequantize_linear((x_word >> (2u * (i % 16u))) & 3u, scale);
+        y[i / 4u][i % 4u] = dequantize_linear((x_word >> (2u * (i % 16u))) & 3u, scale);
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return scale_product(sign_extend_int2(x), scale);
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+fn scale_product_takes_s(s: u32) -> bool {
+    let es = s & 0x7f800000u;
+    return (es > 0x800000u) && (es < 0x73000000u);
+}
+
+fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return scale_product_4(sign_extend_int2_4(x), scale);
+}
+
+fn sign_extend_int2_4(code: vec4u) -> vec4i {
+    return vec4i(code << vec4u(30u)) >> vec4u(30u);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn scale_product_4(v: vec4i, s: u32) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * vec4f(bitcast<f32>(s))), vec4u(s & 0x80000000u), v == vec4i(0));
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
     return mul_f32(small_to_f32(sign_extend_int2(x)), scale);
 }
 
-// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+fn sign_extend_int2(code: u32) -> i32 {
+    return i32(code << 30u) >> 30u;
 }
 
-fn scale_product_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0x800000u) && (es < 0x73000000u);
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -104,34 +142,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn sign_extend_int2(code: u32) -> i32 {
-    return i32(code << 30u) >> 30u;
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
 }

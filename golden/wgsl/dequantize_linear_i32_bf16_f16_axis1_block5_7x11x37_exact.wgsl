@@ -5,7 +5,7 @@
 //   y        float16   [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 12 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,74 +14,118 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 713u) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, 2849u);
+    if (unit >= 179u) { return; }
+    let first = 16u * unit;
+    let end = min(first + 16u, 2849u);
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var start = first; start < end; start += 2u) {
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(37u) / vec4u(11u) * vec4u(3u) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(37u) % vec4u(11u) / vec4u(5u)) * vec4u(37u) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(37u);
+        let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
+        let scale = bf16_to_f32_4(x_scale_codes);
+        let is_plain = product_takes_y_4(scale);
+        held = held && all(is_plain & product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(x_codes)), scale));
+        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    }
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
             let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-            let is_plain = product_takes_y(scale);
-            held = held && (is_plain && product_holds(i32_to_f32(sign_extend_int32(x[i])), scale));
-            word |= dequantize_linear_quick(x[i], scale) << (16u * (i % 2u));
+            word |= dequantize_linear(x[i], scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
-            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-            redone |= dequantize_linear(x[i], scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = redone;
-    }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(product(i32_to_f32(sign_extend_int32(x)), scale));
+fn bf16_to_f32_4(x: vec4u) -> vec4u {
+    let bits = x << vec4u(16u);
+    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+fn product_takes_y_4(y: vec4u) -> vec4<bool> {
+    let ey = (y >> vec4u(23u)) & vec4u(255u);
+    return ey != vec4u(255u);
+}
+
+fn product_holds_4_vv(x: vec4u, y: vec4u) -> vec4<bool> {
+    let ey = (y >> vec4u(23u)) & vec4u(255u);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, ey) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + ey) > vec4u(128u))) & ((ex + ey) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
+}
+
+fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return convert_to_f16_4(product_4_vv(i32_to_f32_4(sign_extend_int32_4(x)), scale));
+}
+
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+fn i32_to_f32_4(v: vec4i) -> vec4u {
+    let sign = vec4u(v) & vec4u(0x80000000u);
+    let magnitude = select(vec4u(v), vec4u(0u) - vec4u(v), sign != vec4u(0u));
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & vec4u(31u));
+    return select(round_pack_4_vvv(sign, vec4i(158) - vec4i(zeros), (n >> vec4u(6u)) | vec4u((n & vec4u(63u)) != vec4u(0u))), vec4u(0u), v == vec4i(0));
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack_4_vvv(sign: vec4u, exponent: vec4i, significand: vec4u) -> vec4u {
+    let shift = vec4u(vec4i(2) + clamp(vec4i(1) - exponent, vec4i(0), vec4i(25)));
+    let bits = (vec4u(clamp(exponent, vec4i(1), vec4i(255)) - vec4i(1)) << vec4u(23u)) + round_shift_4_vv(significand, shift);
+    return sign | min(bits, vec4u(0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4_vv(x: vec4u, y: vec4u) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * bitcast<vec4f>(y)), (x ^ y) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
     return convert_ieee_float16(mul_f32(i32_to_f32(sign_extend_int32(x)), scale));
 }
 
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-fn product_takes_y(y: u32) -> bool {
-    let ey = (y >> 23u) & 255u;
-    return ey != 255u;
-}
-
-fn product_holds(x: u32, y: u32) -> bool {
-    let ey = (y >> 23u) & 255u;
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return true; }
-    let ex = ax >> 23u;
-    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
-}
-
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 struct Parts {
@@ -116,6 +160,13 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -127,23 +178,19 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -152,21 +199,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }

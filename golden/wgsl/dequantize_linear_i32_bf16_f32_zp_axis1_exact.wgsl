@@ -6,7 +6,7 @@
 //   y             float32   1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -26,18 +26,27 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let zero_point = sign_extend_int32(x_zero_point[group]);
-        let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-        let is_plain = product_takes_y(scale);
-        held = held && (is_plain && product_holds(i32_to_f32(sign_extend_int32(x[i]) - zero_point), scale));
-        y[i] = dequantize_linear_quick(x[i], zero_point, scale);
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let x_zero_point_codes = vec4u(x_zero_point[group.x], x_zero_point[group.y], x_zero_point[group.z], x_zero_point[group.w]);
+        let zero_point = sign_extend_int32_4(x_zero_point_codes);
+        let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
+        let scale = bf16_to_f32_4(x_scale_codes);
+        let is_plain = product_takes_y_4(scale);
+        held = held && all(is_plain & product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(x_codes) - zero_point), scale));
+        let y_codes = dequantize_linear_quick_4_vvv(x_codes, zero_point, scale);
+        y[4u * quad] = y_codes.x;
+        y[4u * quad + 1u] = y_codes.y;
+        y[4u * quad + 2u] = y_codes.z;
+        y[4u * quad + 3u] = y_codes.w;
     }
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var i = again; i < end; i++) {
         let group = i / params.inner % params.axis;
         let zero_point = sign_extend_int32(x_zero_point[group]);
@@ -46,32 +55,80 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn dequantize_linear_quick(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return product(i32_to_f32(sign_extend_int32(x) - zero_point), scale);
+fn bf16_to_f32_4(x: vec4u) -> vec4u {
+    let bits = x << vec4u(16u);
+    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+fn product_takes_y_4(y: vec4u) -> vec4<bool> {
+    let ey = (y >> vec4u(23u)) & vec4u(255u);
+    return ey != vec4u(255u);
+}
+
+fn product_holds_4_vv(x: vec4u, y: vec4u) -> vec4<bool> {
+    let ey = (y >> vec4u(23u)) & vec4u(255u);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, ey) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + ey) > vec4u(128u))) & ((ex + ey) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
+}
+
+fn dequantize_linear_quick_4_vvv(x: vec4u, zero_point: vec4i, scale: vec4u) -> vec4u {
+    return product_4_vv(i32_to_f32_4(sign_extend_int32_4(x) - zero_point), scale);
+}
+
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+fn i32_to_f32_4(v: vec4i) -> vec4u {
+    let sign = vec4u(v) & vec4u(0x80000000u);
+    let magnitude = select(vec4u(v), vec4u(0u) - vec4u(v), sign != vec4u(0u));
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & vec4u(31u));
+    return select(round_pack_4_vvv(sign, vec4i(158) - vec4i(zeros), (n >> vec4u(6u)) | vec4u((n & vec4u(63u)) != vec4u(0u))), vec4u(0u), v == vec4i(0));
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack_4_vvv(sign: vec4u, exponent: vec4i, significand: vec4u) -> vec4u {
+    let shift = vec4u(vec4i(2) + clamp(vec4i(1) - exponent, vec4i(0), vec4i(25)));
+    let bits = (vec4u(clamp(exponent, vec4i(1), vec4i(255)) - vec4i(1)) << vec4u(23u)) + round_shift_4_vv(significand, shift);
+    return sign | min(bits, vec4u(0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4_vv(x: vec4u, y: vec4u) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * bitcast<vec4f>(y)), (x ^ y) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
     return mul_f32(i32_to_f32(sign_extend_int32(x) - zero_point), scale);
 }
 
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-fn product_takes_y(y: u32) -> bool {
-    let ey = (y >> 23u) & 255u;
-    return ey != 255u;
-}
-
-fn product_holds(x: u32, y: u32) -> bool {
-    let ey = (y >> 23u) & 255u;
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return true; }
-    let ex = ax >> 23u;
-    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 struct Parts {
@@ -106,29 +163,6 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
 fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
@@ -144,19 +178,13 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }

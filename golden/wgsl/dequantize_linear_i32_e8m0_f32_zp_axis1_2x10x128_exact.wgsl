@@ -6,47 +6,41 @@
 //   y             float32     [2, 10, 128]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 10 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
 
-@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(0) var<storage, read> x: array<vec4u>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 640u) { return; }
-    let first = 4u * unit;
-    let end = first + 4u;
+    if (unit >= 160u) { return; }
+    let first = 16u * unit;
+    let end = first + 16u;
     let group = first / 128u % 10u;
     let zero_point = sign_extend_int32(x_zero_point[group]);
     let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
     let is_plain = product_takes_y(scale);
     var held = true;
-    for (var i = first; i < end; i++) {
-        held = held && (is_plain && product_holds(i32_to_f32(sign_extend_int32(x[i]) - zero_point), scale));
-        y[i] = dequantize_linear_quick(x[i], zero_point, scale);
+    for (var q = 0u; q < 4u; q++) {
+        let quad = 4u * unit + q;
+        let x_codes = x[quad];
+        held = held && all(vec4<bool>(is_plain) & product_holds_4(i32_to_f32_4(sign_extend_int32_4(x_codes) - vec4i(zero_point)), scale));
+        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
+        y[quad] = y_codes;
     }
     let again = select(first, end, held);
     for (var i = again; i < end; i++) {
-        y[i] = dequantize_linear(x[i], zero_point, scale);
+        y[i / 4u][i % 4u] = dequantize_linear(x[i / 4u][i % 4u], zero_point, scale);
     }
 }
 
-fn dequantize_linear_quick(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return product(i32_to_f32(sign_extend_int32(x) - zero_point), scale);
-}
-
-fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return mul_f32(i32_to_f32(sign_extend_int32(x) - zero_point), scale);
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return (x ^ y) & 0x80000000u; }
-    return bitcast<u32>(bitcast<f32>(x) * bitcast<f32>(y));
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
 }
 
 fn product_takes_y(y: u32) -> bool {
@@ -54,12 +48,65 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
-fn product_holds(x: u32, y: u32) -> bool {
+fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
-    let ax = x & 0x7fffffffu;
-    if (ax == 0u) { return true; }
-    let ex = ax >> 23u;
-    return (((min(ex, ey) != 0u) && (ex != 255u)) && ((ex + ey) > 128u)) && ((ex + ey) < 0x17cu);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
+}
+
+fn dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
+    return product_4(i32_to_f32_4(sign_extend_int32_4(x) - vec4i(zero_point)), scale);
+}
+
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+fn i32_to_f32_4(v: vec4i) -> vec4u {
+    let sign = vec4u(v) & vec4u(0x80000000u);
+    let magnitude = select(vec4u(v), vec4u(0u) - vec4u(v), sign != vec4u(0u));
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & vec4u(31u));
+    return select(round_pack_4_vvv(sign, vec4i(158) - vec4i(zeros), (n >> vec4u(6u)) | vec4u((n & vec4u(63u)) != vec4u(0u))), vec4u(0u), v == vec4i(0));
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack_4_vvv(sign: vec4u, exponent: vec4i, significand: vec4u) -> vec4u {
+    let shift = vec4u(vec4i(2) + clamp(vec4i(1) - exponent, vec4i(0), vec4i(25)));
+    let bits = (vec4u(clamp(exponent, vec4i(1), vec4i(255)) - vec4i(1)) << vec4u(23u)) + round_shift_4_vv(significand, shift);
+    return sign | min(bits, vec4u(0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
+    return mul_f32(i32_to_f32(sign_extend_int32(x) - zero_point), scale);
+}
+
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
+}
+
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 struct Parts {
@@ -94,29 +141,6 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
 fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
@@ -132,20 +156,13 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }

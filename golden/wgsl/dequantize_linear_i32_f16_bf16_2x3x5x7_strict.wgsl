@@ -27,23 +27,42 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(i32_to_f32(sign_extend_int32(x)), scale));
+    return convert_bf16(mul_f32(i32_to_f32(sign_extend_int32(x)), scale));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 struct Parts {
@@ -78,29 +97,6 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
 fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
@@ -116,35 +112,19 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
-    return sign | (mantissa + 0x38000000u);
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

@@ -42,19 +42,17 @@ fn dequantize_linear(x: u32, scale: u32) -> u32 {
     return convert_ieee_float16(mul_f32(i32_to_f32(sign_extend_int32(x)), scale));
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 struct Parts {
@@ -89,6 +87,13 @@ fn mul_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
 }
 
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -100,23 +105,19 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -125,16 +126,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
 }

@@ -5,7 +5,7 @@
 //   y        float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -24,41 +24,62 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
-    let x_word = x[unit];
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let scale = x_scale[group];
-        let is_plain = scale_product_takes_s(scale);
-        held = held && is_plain;
-        y[i] = dequantize_linear_quick((x_word >> (8u * (i % 4u))) & 255u, scale);
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[quad];
+        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let x_scale_codes = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
+        let scale = x_scale_codes;
+        let is_plain = scale_product_takes_s_4(scale);
+        held = held && all(is_plain);
+        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
+        y[4u * quad] = y_codes.x;
+        y[4u * quad + 1u] = y_codes.y;
+        y[4u * quad + 2u] = y_codes.z;
+        y[4u * quad + 3u] = y_codes.w;
     }
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var i = again; i < end; i++) {
         let group = i / params.inner % params.axis;
         let scale = x_scale[group];
-        y[i] = dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale);
+        y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return scale_product(sign_extend_int8(x), scale);
+fn scale_product_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    return (es > vec4u(0x800000u)) & (es < vec4u(0x73000000u));
+}
+
+fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return scale_product_4_vv(sign_extend_int8_4(x), scale);
+}
+
+fn sign_extend_int8_4(code: vec4u) -> vec4i {
+    return vec4i(code << vec4u(24u)) >> vec4u(24u);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn scale_product_4_vv(v: vec4i, s: vec4u) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * bitcast<vec4f>(s)), s & vec4u(0x80000000u), v == vec4i(0));
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
     return mul_f32(small_to_f32(sign_extend_int8(x)), scale);
 }
 
-// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+fn sign_extend_int8(code: u32) -> i32 {
+    return i32(code << 24u) >> 24u;
 }
 
-fn scale_product_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0x800000u) && (es < 0x73000000u);
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -117,13 +138,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn sign_extend_int8(code: u32) -> i32 {
-    return i32(code << 24u) >> 24u;
 }

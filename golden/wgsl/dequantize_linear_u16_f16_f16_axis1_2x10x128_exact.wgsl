@@ -5,7 +5,7 @@
 //   y        float16  [2, 10, 128]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 10 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,40 +14,50 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 640u) { return; }
-    let first = 4u * unit;
-    let end = first + 4u;
+    if (unit >= 160u) { return; }
+    let first = 16u * unit;
+    let end = first + 16u;
     let group = first / 128u % 10u;
     let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
     let is_plain = scale_product_takes_s(scale);
-    for (var start = first; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            word |= dequantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = word;
+    for (var q = 0u; q < 4u; q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[2u * quad];
+        let x_word_2 = x[2u * quad + 1u];
+        let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+        let y_codes = dequantize_linear_quick_4(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
     }
     let again = select(first, end, is_plain);
     for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            redone |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
         }
-        y[start / 2u] = redone;
+        y[start / 2u] = word;
     }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(scale_product(zero_extend_uint16(x), scale));
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_float16(mul_f32(small_to_f32(zero_extend_uint16(x)), scale));
-}
-
-// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 fn scale_product_takes_s(s: u32) -> bool {
@@ -55,19 +65,39 @@ fn scale_product_takes_s(s: u32) -> bool {
     return (es > 0x800000u) && (es < 0x73000000u);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return convert_to_f16_4(scale_product_4(zero_extend_uint16_4(x), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+fn zero_extend_uint16_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn scale_product_4(v: vec4i, s: u32) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * vec4f(bitcast<f32>(s))), vec4u(s & 0x80000000u), v == vec4i(0));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_ieee_float16(mul_f32(small_to_f32(zero_extend_uint16(x)), scale));
+}
+
+fn zero_extend_uint16(code: u32) -> i32 {
+    return i32(code);
+}
+
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -109,14 +139,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -128,32 +150,25 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
-fn zero_extend_uint16(code: u32) -> i32 {
-    return i32(code);
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

@@ -5,7 +5,7 @@
 //   y        bfloat16  [2, 3, 5, 7]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,39 +14,29 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 53u) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, 210u);
+    if (unit >= 14u) { return; }
+    let first = 16u * unit;
+    let end = min(first + 16u, 210u);
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    for (var start = first; start < end; start += 2u) {
+    let whole = (end - first) == 16u;
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[2u * quad];
+        let x_word_2 = x[2u * quad + 1u];
+        let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+        let y_codes = dequantize_linear_quick_4(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    }
+    let again = select(first, end, whole && is_plain);
+    for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            word |= dequantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
-    let again = select(first, end, is_plain);
-    for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            redone |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = redone;
-    }
-}
-
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(scale_product(zero_extend_uint16(x), scale));
-}
-
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(small_to_f32(zero_extend_uint16(x)), scale));
-}
-
-// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
 }
 
 fn scale_product_takes_s(s: u32) -> bool {
@@ -54,19 +44,35 @@ fn scale_product_takes_s(s: u32) -> bool {
     return (es > 0x800000u) && (es < 0x73000000u);
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return convert_bf16_4(scale_product_4(zero_extend_uint16_4(x), scale));
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+fn zero_extend_uint16_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn scale_product_4(v: vec4i, s: u32) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * vec4f(bitcast<f32>(s))), vec4u(s & 0x80000000u), v == vec4i(0));
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_bf16(mul_f32(small_to_f32(zero_extend_uint16(x)), scale));
+}
+
+fn zero_extend_uint16(code: u32) -> i32 {
+    return i32(code);
+}
+
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -127,11 +133,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn zero_extend_uint16(code: u32) -> i32 {
-    return i32(code);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

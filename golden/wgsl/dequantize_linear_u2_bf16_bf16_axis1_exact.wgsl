@@ -27,61 +27,77 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let first = 16u * unit;
     let end = min(first + 16u, params.n);
     let x_word = x[unit];
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var start = first; start < end; start += 2u) {
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word_2 = x[quad / 4u] >> (8u * (quad % 4u));
+        let x_codes = (vec4u(x_word_2) >> vec4u(0u, 2u, 4u, 6u)) & vec4u(3u);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
+        let scale = bf16_to_f32_4(x_scale_codes);
+        let is_plain = scale_product_takes_s_4(scale);
+        held = held && all(is_plain);
+        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    }
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = i / params.inner % params.axis;
             let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-            let is_plain = scale_product_takes_s(scale);
-            held = held && is_plain;
-            word |= dequantize_linear_quick((x_word >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x_word >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / params.inner % params.axis;
-            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-            redone |= dequantize_linear((x_word >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = redone;
-    }
 }
 
-fn dequantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(scale_product(zero_extend_uint2(x), scale));
+fn bf16_to_f32_4(x: vec4u) -> vec4u {
+    let bits = x << vec4u(16u);
+    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
-fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_ieee_bfloat16(mul_f32(small_to_f32(zero_extend_uint2(x)), scale));
+fn scale_product_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    return (es > vec4u(0x800000u)) & (es < vec4u(0x73000000u));
+}
+
+fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return convert_bf16_4(scale_product_4_vv(zero_extend_uint2_4(x), scale));
+}
+
+fn zero_extend_uint2_4(code: vec4u) -> vec4i {
+    return vec4i(code);
 }
 
 // The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+fn scale_product_4_vv(v: vec4i, s: vec4u) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * bitcast<vec4f>(s)), s & vec4u(0x80000000u), v == vec4i(0));
 }
 
-fn scale_product_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0x800000u) && (es < 0x73000000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+fn dequantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_bf16(mul_f32(small_to_f32(zero_extend_uint2(x)), scale));
+}
+
+fn zero_extend_uint2(code: u32) -> i32 {
+    return i32(code);
+}
+
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -142,16 +158,8 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn zero_extend_uint2(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }

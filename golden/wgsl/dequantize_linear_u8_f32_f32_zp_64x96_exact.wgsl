@@ -6,48 +6,64 @@
 //   y             float32  [64, 96]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 24 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 6 workgroups of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 1536u) { return; }
-    let first = 4u * unit;
-    let end = first + 4u;
+    if (unit >= 384u) { return; }
+    let first = 16u * unit;
+    let end = first + 16u;
     let zero_point = zero_extend_uint8(x_zero_point[0u] & 255u);
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    let x_word = x[unit];
-    for (var i = first; i < end; i++) {
-        y[i] = dequantize_linear_quick((x_word >> (8u * (i % 4u))) & 255u, zero_point, scale);
+    for (var q = 0u; q < 4u; q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[quad];
+        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
+        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
+        y[quad] = y_codes;
     }
     let again = select(first, end, is_plain);
     for (var i = again; i < end; i++) {
-        y[i] = dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, zero_point, scale);
+        y[i / 4u][i % 4u] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, zero_point, scale);
     }
 }
 
-fn dequantize_linear_quick(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return scale_product(zero_extend_uint8(x) - zero_point, scale);
+fn scale_product_takes_s(s: u32) -> bool {
+    let es = s & 0x7f800000u;
+    return (es > 0x800000u) && (es < 0x73000000u);
+}
+
+fn dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
+    return scale_product_4(zero_extend_uint8_4(x) - vec4i(zero_point), scale);
+}
+
+fn zero_extend_uint8_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn scale_product_4(v: vec4i, s: u32) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * vec4f(bitcast<f32>(s))), vec4u(s & 0x80000000u), v == vec4i(0));
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
     return mul_f32(small_to_f32(zero_extend_uint8(x) - zero_point), scale);
 }
 
-// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+fn zero_extend_uint8(code: u32) -> i32 {
+    return i32(code);
 }
 
-fn scale_product_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0x800000u) && (es < 0x73000000u);
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -106,13 +122,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn zero_extend_uint8(code: u32) -> i32 {
-    return i32(code);
 }

@@ -6,7 +6,7 @@
 //   y             float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -24,37 +24,57 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
     let zero_point = zero_extend_uint8(x_zero_point[0u] & 255u);
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    let x_word = x[unit];
-    for (var i = first; i < end; i++) {
-        y[i] = dequantize_linear_quick((x_word >> (8u * (i % 4u))) & 255u, zero_point, scale);
+    let whole = (end - first) == 16u;
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[quad];
+        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
+        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
+        y[4u * quad] = y_codes.x;
+        y[4u * quad + 1u] = y_codes.y;
+        y[4u * quad + 2u] = y_codes.z;
+        y[4u * quad + 3u] = y_codes.w;
     }
-    let again = select(first, end, is_plain);
+    let again = select(first, end, whole && is_plain);
     for (var i = again; i < end; i++) {
-        y[i] = dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, zero_point, scale);
+        y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, zero_point, scale);
     }
 }
 
-fn dequantize_linear_quick(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return scale_product(zero_extend_uint8(x) - zero_point, scale);
+fn scale_product_takes_s(s: u32) -> bool {
+    let es = s & 0x7f800000u;
+    return (es > 0x800000u) && (es < 0x73000000u);
+}
+
+fn dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
+    return scale_product_4(zero_extend_uint8_4(x) - vec4i(zero_point), scale);
+}
+
+fn zero_extend_uint8_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
+fn scale_product_4(v: vec4i, s: u32) -> vec4u {
+    return select(bitcast<vec4u>(vec4f(v) * vec4f(bitcast<f32>(s))), vec4u(s & 0x80000000u), v == vec4i(0));
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
     return mul_f32(small_to_f32(zero_extend_uint8(x) - zero_point), scale);
 }
 
-// The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
-fn scale_product(v: i32, s: u32) -> u32 {
-    return select(bitcast<u32>(f32(v) * bitcast<f32>(s)), s & 0x80000000u, v == 0);
+fn zero_extend_uint8(code: u32) -> i32 {
+    return i32(code);
 }
 
-fn scale_product_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0x800000u) && (es < 0x73000000u);
+// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
+fn small_to_f32(v: i32) -> u32 {
+    return select(bitcast<u32>(f32(v)), 0u, v == 0);
 }
 
 struct Parts {
@@ -113,13 +133,4 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
-}
-
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-fn zero_extend_uint8(code: u32) -> i32 {
-    return i32(code);
 }

@@ -39,28 +39,6 @@ fn quantize_linear(x: u32, scale: u32) -> u32 {
     return convert_fnuz_float8e4m3fnuz(bf16_to_f32(div_bf16(x, scale)));
 }
 
-// There is no -0: its code is NaN.
-fn convert_fnuz_float8e4m3fnuz(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    let code = round_to_float8e4m3fnuz(magnitude);
-    if ((magnitude > 0x7f800000u) || (code > 127u)) { return 128u; }
-    return select(((x >> 31u) << 7u) | code, 0u, code == 0u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float8e4m3fnuz(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(20 + max(120 - biased, 0), 26));
-    return (u32(max(biased - 120, 0)) << 3u) + round_shift(significand, shift);
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
-}
-
 struct Parts {
     sign: u32,
     exponent: i32,
@@ -89,14 +67,6 @@ fn div_bf16(x: u32, y: u32) -> u32 {
     return sign | min(bits, 0x7f80u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -106,4 +76,34 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+// There is no -0: its code is NaN.
+fn convert_fnuz_float8e4m3fnuz(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    let code = round_to_float8e4m3fnuz(magnitude);
+    if ((magnitude > 0x7f800000u) || (code > 127u)) { return 128u; }
+    return select(((x >> 31u) << 7u) | code, 0u, code == 0u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float8e4m3fnuz(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(20 + max(120 - biased, 0), 26));
+    return (u32(max(biased - 120, 0)) << 3u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

@@ -36,45 +36,34 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     y[unit] = word;
 }
 
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
+}
+
 fn quantize_linear(x: u32, scale: u32) -> u32 {
     return saturate_float_float8e5m2(ieee_to_f32_float16(div_f16(convert_ieee_float16(bf16_to_f32(x)), scale)));
 }
 
-// A format without NaN has its greatest number in place of it.
-fn saturate_float_float8e5m2(x: u32) -> u32 {
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 126u; }
-    return ((x >> 31u) << 7u) | min(round_to_float8e5m2(magnitude), 123u);
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float8e5m2(magnitude: u32) -> u32 {
+fn round_to_float16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 2u) + round_shift(significand, shift);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 struct Parts {
@@ -113,19 +102,41 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+// A format without NaN has its greatest number in place of it.
+fn saturate_float_float8e5m2(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+    if (magnitude > 0x7f800000u) { return 126u; }
+    return ((x >> 31u) << 7u) | min(round_to_float8e5m2(magnitude), 123u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
+fn round_to_float8e5m2(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let shift = u32(min(21 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 2u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -134,15 +145,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
-}
-
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
 }

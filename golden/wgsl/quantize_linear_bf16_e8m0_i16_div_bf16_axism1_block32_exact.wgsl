@@ -5,7 +5,7 @@
 //   y        int16       2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -25,74 +25,85 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    for (var start = first; start < end; start += 2u) {
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_word = x[2u * quad];
+        let x_word_2 = x[2u * quad + 1u];
+        let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+        let y_scale_codes = vec4u((y_scale[group.x / 4u] >> (8u * (group.x % 4u))) & 255u, (y_scale[group.y / 4u] >> (8u * (group.y % 4u))) & 255u, (y_scale[group.z / 4u] >> (8u * (group.z % 4u))) & 255u, (y_scale[group.w / 4u] >> (8u * (group.w % 4u))) & 255u);
+        let scale = convert_bf16_4(e8m0_to_f32_4(y_scale_codes));
+        let is_plain = rint_quotient_bf16_takes_s_4(scale);
+        held = held && all(is_plain & rint_quotient_bf16_holds_4_vv(x_codes, scale));
+        let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
+        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
+        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    }
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-            let scale = convert_ieee_bfloat16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-            let is_plain = rint_quotient_bf16_takes_s(scale);
-            held = held && (is_plain && rint_quotient_bf16_holds((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale));
-            word |= quantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
+            let scale = convert_bf16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-            let scale = convert_ieee_bfloat16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-            redone |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
-        }
-        y[start / 2u] = redone;
-    }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return saturate_signed_int16(rint_quotient_bf16(x, scale));
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32_4(code: vec4u) -> vec4u {
+    return select(select(code << vec4u(23u), vec4u(0x400000u), code == vec4u(0u)), vec4u(0x7fc00000u), code == vec4u(255u));
+}
+
+fn rint_quotient_bf16_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f80u);
+    return (es > vec4u(0xc00u)) & (es < vec4u(0x7700u));
+}
+
+fn rint_quotient_bf16_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f80u);
+    let q = bitcast<vec4u>(bitcast<vec4f>(x << vec4u(16u)) / bitcast<vec4f>(s << vec4u(16u)));
+    return select(((q & vec4u(0xffffu)) - vec4u(0x7ffcu)) > vec4u(8u), vec4<bool>(false), (x & vec4u(0x7fffu)) >= (es + vec4u(0x800u)));
+}
+
+fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return saturate_signed_int16_4(rint_quotient_bf16_4_vv(x, scale));
+}
+
+// As for float16, with 8 bits.
+fn rint_quotient_bf16_4_vv(x: vec4u, s: vec4u) -> vec4i {
+    let q = bitcast<vec4u>(bitcast<vec4f>(x << vec4u(16u)) / bitcast<vec4f>(s << vec4u(16u)));
+    return vec4i(round(bitcast<vec4f>((q + vec4u(0x8000u)) & vec4u(0xffff0000u))));
+}
+
+fn saturate_signed_int16_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(-32768), vec4i(32767))) & vec4u(0xffffu);
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
+}
+
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
     return saturate_signed_int16(rint_f32(bf16_to_f32(div_bf16(x, scale))));
-}
-
-// As for float16, with 8 bits.
-fn rint_quotient_bf16(x: u32, s: u32) -> i32 {
-    let q = bitcast<u32>(bitcast<f32>(x << 16u) / bitcast<f32>(s << 16u));
-    return i32(round(bitcast<f32>((q + 0x8000u) & 0xffff0000u)));
-}
-
-fn rint_quotient_bf16_takes_s(s: u32) -> bool {
-    let es = s & 0x7f80u;
-    return (es > 0xc00u) && (es < 0x7700u);
-}
-
-fn rint_quotient_bf16_holds(x: u32, s: u32) -> bool {
-    let es = s & 0x7f80u;
-    if ((x & 0x7fffu) >= (es + 0x800u)) { return false; }
-    let q = bitcast<u32>(bitcast<f32>(x << 16u) / bitcast<f32>(s << 16u));
-    return ((q & 0xffffu) - 0x7ffcu) > 8u;
-}
-
-fn saturate_signed_int16(v: i32) -> u32 {
-    return u32(clamp(v, -32768, 32767)) & 0xffffu;
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 struct Parts {
@@ -134,19 +145,18 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
     let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -157,8 +167,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
+fn saturate_signed_int16(v: i32) -> u32 {
+    return u32(clamp(v, -32768, 32767)) & 0xffffu;
 }

@@ -30,21 +30,23 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
+}
+
+fn zero_extend_uint16(code: u32) -> i32 {
+    return i32(code);
+}
+
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
     return saturate_unsigned_uint16(rint_f32(div_f32(bf16_to_f32(x), scale)) + zero_point);
 }
 
-fn saturate_unsigned_uint16(v: i32) -> u32 {
-    return u32(clamp(v, 0, 65535));
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 struct Parts {
@@ -89,14 +91,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -108,17 +102,23 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn zero_extend_uint16(code: u32) -> i32 {
-    return i32(code);
+fn saturate_unsigned_uint16(v: i32) -> u32 {
+    return u32(clamp(v, 0, 65535));
 }

@@ -28,77 +28,46 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     y[unit] = word;
 }
 
+fn finite_to_f32_float4e2m1(code: u32) -> u32 {
+    return expand_float4e2m1(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float4e2m1(code: u32) -> u32 {
+    let sign = (code >> 3u) << 31u;
+    let magnitude = code & 7u;
+    let exponent = magnitude >> 1u;
+    let mantissa = magnitude << 22u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
+}
+
 fn quantize_linear(x: u32, scale: u32, zero_point: u32) -> u32 {
     return saturate_float_float4e2m1(add_f32(ieee_to_f32_float16(div_f16(convert_ieee_float16(bf16_to_f32(x)), scale)), zero_point));
 }
 
-// A format without NaN has its greatest number in place of it.
-fn saturate_float_float4e2m1(x: u32) -> u32 {
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 7u; }
-    return ((x >> 31u) << 3u) | min(round_to_float4e2m1(magnitude), 7u);
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float4e2m1(magnitude: u32) -> u32 {
+fn round_to_float16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(22 + max(127 - biased, 0), 26));
-    return (u32(max(biased - 127, 0)) << 1u) + round_shift(significand, shift);
-}
-
-// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
-fn add_f32(x: u32, y: u32) -> u32 {
-    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
-    let a = select(x, y, swap);
-    let b = select(y, x, swap);
-    let aa = a & 0x7fffffffu;
-    let ab = b & 0x7fffffffu;
-    let opposite = ((a ^ b) >> 31u) != 0u;
-    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
-    if (aa == 0x7f800000u) { return a; }
-    let ea = max(i32(aa >> 23u), 1);
-    let eb = max(i32(ab >> 23u), 1);
-    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
-    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
-    let shift = u32(min(ea - eb, 27));
-    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
-    let sum = select(ma + aligned, ma - aligned, opposite);
-    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
-    let zeros = countLeadingZeros(sum);
-    let down = max(6u, zeros) - zeros;
-    let up = max(6u, zeros) - 6u;
-    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
-    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 struct Parts {
@@ -137,19 +106,73 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
+fn add_f32(x: u32, y: u32) -> u32 {
+    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
+    let a = select(x, y, swap);
+    let b = select(y, x, swap);
+    let aa = a & 0x7fffffffu;
+    let ab = b & 0x7fffffffu;
+    let opposite = ((a ^ b) >> 31u) != 0u;
+    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
+    if (aa == 0x7f800000u) { return a; }
+    let ea = max(i32(aa >> 23u), 1);
+    let eb = max(i32(ab >> 23u), 1);
+    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
+    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
+    let shift = u32(min(ea - eb, 27));
+    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
+    let sum = select(ma + aligned, ma - aligned, opposite);
+    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
+    let zeros = countLeadingZeros(sum);
+    let down = max(6u, zeros) - zeros;
+    let up = max(6u, zeros) - 6u;
+    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
+    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// A format without NaN has its greatest number in place of it.
+fn saturate_float_float4e2m1(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+    if (magnitude > 0x7f800000u) { return 7u; }
+    return ((x >> 31u) << 3u) | min(round_to_float4e2m1(magnitude), 7u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
+fn round_to_float4e2m1(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let shift = u32(min(22 + max(127 - biased, 0), 26));
+    return (u32(max(biased - 127, 0)) << 1u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -158,27 +181,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
-}
-
-fn finite_to_f32_float4e2m1(code: u32) -> u32 {
-    return expand_float4e2m1(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float4e2m1(code: u32) -> u32 {
-    let sign = (code >> 3u) << 31u;
-    let magnitude = code & 7u;
-    let exponent = magnitude >> 1u;
-    let mantissa = magnitude << 22u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
 }

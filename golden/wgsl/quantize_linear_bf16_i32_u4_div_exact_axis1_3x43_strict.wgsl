@@ -26,12 +26,17 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     y[unit] = word;
 }
 
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
+}
+
 fn quantize_linear(x: u32, scale: i32) -> u32 {
     return saturate_unsigned_uint4(rint_f32_by_int(bf16_to_f32(x), scale));
 }
 
-fn saturate_unsigned_uint4(v: i32) -> u32 {
-    return u32(clamp(v, 0, 15));
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 struct Quotient {
@@ -132,11 +137,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+fn saturate_unsigned_uint4(v: i32) -> u32 {
+    return u32(clamp(v, 0, 15));
 }

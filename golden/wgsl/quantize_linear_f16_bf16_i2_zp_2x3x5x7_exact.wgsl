@@ -22,35 +22,33 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let scale = y_scale[0u] & 65535u;
     let zero_point = sign_extend_int2(y_zero_point[0u] & 3u);
     let is_plain = rint_quotient_bf16_takes_s(scale);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        held = held && (is_plain && rint_quotient_bf16_holds(convert_ieee_bfloat16(ieee_to_f32_float16((x[i / 2u] >> (16u * (i % 2u))) & 65535u)), scale));
-        word |= quantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
-    }
-    y[unit] = word;
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 16u) {
-        var redone = 0u;
-        for (var i = start; i < min(start + 16u, end); i++) {
-            redone |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+    for (var w = 0u; w < select(0u, 1u, whole); w++) {
+        var word = 0u;
+        for (var q = 0u; q < 4u; q++) {
+            let quad = 4u * (unit + w) + q;
+            let x_word = x[2u * quad];
+            let x_word_2 = x[2u * quad + 1u];
+            let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+            held = held && all(vec4<bool>(is_plain) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(x_codes)), scale));
+            let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
+            word |= (((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * q);
         }
-        y[start / 16u] = redone;
+        y[unit + w] = word;
+    }
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 16u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 16u, end); i++) {
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+        }
+        y[start / 16u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int2(rint_quotient_bf16(convert_ieee_bfloat16(ieee_to_f32_float16(x)), scale) + zero_point);
-}
-
-fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int2(rint_f32(bf16_to_f32(div_bf16(convert_ieee_bfloat16(ieee_to_f32_float16(x)), scale))) + zero_point);
-}
-
-// As for float16, with 8 bits.
-fn rint_quotient_bf16(x: u32, s: u32) -> i32 {
-    let q = bitcast<u32>(bitcast<f32>(x << 16u) / bitcast<f32>(s << 16u));
-    return i32(round(bitcast<f32>((q + 0x8000u) & 0xffff0000u)));
+fn sign_extend_int2(code: u32) -> i32 {
+    return i32(code << 30u) >> 30u;
 }
 
 fn rint_quotient_bf16_takes_s(s: u32) -> bool {
@@ -58,29 +56,75 @@ fn rint_quotient_bf16_takes_s(s: u32) -> bool {
     return (es > 0xc00u) && (es < 0x7700u);
 }
 
-fn rint_quotient_bf16_holds(x: u32, s: u32) -> bool {
+fn rint_quotient_bf16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
     let es = s & 0x7f80u;
-    if ((x & 0x7fffu) >= (es + 0x800u)) { return false; }
-    let q = bitcast<u32>(bitcast<f32>(x << 16u) / bitcast<f32>(s << 16u));
-    return ((q & 0xffffu) - 0x7ffcu) > 8u;
+    let q = bitcast<vec4u>(bitcast<vec4f>(x << vec4u(16u)) / vec4f(bitcast<f32>(s << 16u)));
+    return select(((q & vec4u(0xffffu)) - vec4u(0x7ffcu)) > vec4u(8u), vec4<bool>(false), (x & vec4u(0x7fffu)) >= vec4u(es + 0x800u));
 }
 
-fn saturate_signed_int2(v: i32) -> u32 {
-    return u32(clamp(v, -2, 1)) & 3u;
+fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
+    return saturate_signed_int2_4(rint_quotient_bf16_4(convert_bf16_4(ieee_to_f32_float16_4(x)), scale) + vec4i(zero_point));
 }
 
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
+    let magnitude = code & vec4u(0x7fffu);
+    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
 }
 
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(15u)) << vec4u(31u);
+    let magnitude = code & vec4u(0x7fffu);
+    let exponent = magnitude >> vec4u(10u);
+    let mantissa = magnitude << vec4u(13u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+// As for float16, with 8 bits.
+fn rint_quotient_bf16_4(x: vec4u, s: u32) -> vec4i {
+    let q = bitcast<vec4u>(bitcast<vec4f>(x << vec4u(16u)) / vec4f(bitcast<f32>(s << 16u)));
+    return vec4i(round(bitcast<vec4f>((q + vec4u(0x8000u)) & vec4u(0xffff0000u))));
+}
+
+fn saturate_signed_int2_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(-2), vec4i(1))) & vec4u(3u);
+}
+
+fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_signed_int2(rint_f32(bf16_to_f32(div_bf16(convert_bf16(ieee_to_f32_float16(x)), scale))) + zero_point);
+}
+
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }
 
 struct Parts {
@@ -122,19 +166,18 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
     let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -145,27 +188,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
-}
-
-fn sign_extend_int2(code: u32) -> i32 {
-    return i32(code << 30u) >> 30u;
+fn saturate_signed_int2(v: i32) -> u32 {
+    return u32(clamp(v, -2, 1)) & 3u;
 }

@@ -29,92 +29,152 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     if (unit >= params.units) { return; }
     let first = 16u * unit;
     let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-        let scale = convert_ieee_float16(bf16_to_f32((y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u));
-        let zero_point = sign_extend_int2((y_zero_point[group / 16u] >> (2u * (group % 16u))) & 3u);
-        let is_plain = rint_quotient_f16_takes_s(scale);
-        held = held && ((rint_quotient_f16_takes_x((x[i / 2u] >> (16u * (i % 2u))) & 65535u) && is_plain) && rint_quotient_f16_holds((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale));
-        word |= quantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+    for (var w = 0u; w < select(0u, 1u, whole); w++) {
+        var word = 0u;
+        for (var q = 0u; q < 4u; q++) {
+            let quad = 4u * (unit + w) + q;
+            let x_word = x[2u * quad];
+            let x_word_2 = x[2u * quad + 1u];
+            let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+            let y_scale_codes = vec4u((y_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (y_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (y_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (y_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
+            let scale = convert_ieee_float16_4(bf16_to_f32_4(y_scale_codes));
+            let y_zero_point_codes = vec4u((y_zero_point[group.x / 16u] >> (2u * (group.x % 16u))) & 3u, (y_zero_point[group.y / 16u] >> (2u * (group.y % 16u))) & 3u, (y_zero_point[group.z / 16u] >> (2u * (group.z % 16u))) & 3u, (y_zero_point[group.w / 16u] >> (2u * (group.w % 16u))) & 3u);
+            let zero_point = sign_extend_int2_4(y_zero_point_codes);
+            let y_scale_value = convert_to_f16_4(bf16_to_f32_4(y_scale_codes));
+            let is_plain = rint_quotient_f16_takes_s_4(y_scale_value);
+            held = held && all((rint_quotient_f16_takes_x_4(x_codes) & is_plain) & rint_quotient_f16_holds_4_vv(x_codes, y_scale_value));
+            let y_codes = quantize_linear_quick_4_vvv(x_codes, zero_point, y_scale_value);
+            word |= (((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * q);
+        }
+        y[unit + w] = word;
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 16u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 16u, end); i++) {
             let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
             let scale = convert_ieee_float16(bf16_to_f32((y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u));
             let zero_point = sign_extend_int2((y_zero_point[group / 16u] >> (2u * (group % 16u))) & 3u);
-            redone |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
         }
-        y[start / 16u] = redone;
+        y[start / 16u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int2(rint_quotient_f16(x, scale) + zero_point);
+fn convert_ieee_float16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    return select(((x >> vec4u(31u)) << vec4u(15u)) | min(round_to_float16_4(magnitude), vec4u(0x7c00u)), vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16_4(magnitude: vec4u) -> vec4u {
+    let exponent = vec4i(magnitude >> vec4u(23u));
+    let biased = max(exponent, vec4i(1));
+    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
+    let shift = vec4u(min(vec4i(13) + max(vec4i(113) - biased, vec4i(0)), vec4i(26)));
+    return (vec4u(max(biased - vec4i(113), vec4i(0))) << vec4u(10u)) + round_shift_4_vv(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+fn bf16_to_f32_4(x: vec4u) -> vec4u {
+    let bits = x << vec4u(16u);
+    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
+fn sign_extend_int2_4(code: vec4u) -> vec4i {
+    return vec4i(code << vec4u(30u)) >> vec4u(30u);
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn rint_quotient_f16_takes_s_4(s: vec4u) -> vec4<bool> {
+    return ((s & vec4u(0x7fffu)) != vec4u(0u)) & ((s & vec4u(0x7fffu)) < vec4u(0x7c00u));
+}
+
+fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
+    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
+}
+
+fn rint_quotient_f16_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / bitcast<vec4f>(ieee_to_f32_float16_4(s)));
+    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
+}
+
+fn quantize_linear_quick_4_vvv(x: vec4u, zero_point: vec4i, y_scale_value: vec4u) -> vec4u {
+    return saturate_signed_int2_4(rint_quotient_f16_4_vv(x, y_scale_value) + zero_point);
+}
+
+// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
+fn rint_quotient_f16_4_vv(x: vec4u, s: vec4u) -> vec4i {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / bitcast<vec4f>(ieee_to_f32_float16_4(s)));
+    let rounded = (q + vec4u(0x1000u)) & vec4u(0xffffe000u);
+    let value = vec4i(round(bitcast<vec4f>(rounded)));
+    let infinite = (rounded & vec4u(0x7fffffffu)) >= vec4u(0x47800000u);
+    return select(value, select(vec4i(262144), vec4i(-262144), rounded > vec4u(0x7fffffffu)), infinite);
+}
+
+fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
+    let magnitude = code & vec4u(0x7fffu);
+    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(15u)) << vec4u(31u);
+    let magnitude = code & vec4u(0x7fffu);
+    let exponent = magnitude >> vec4u(10u);
+    let mantissa = magnitude << vec4u(13u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+fn saturate_signed_int2_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(-2), vec4i(1))) & vec4u(3u);
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+}
+
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+fn sign_extend_int2(code: u32) -> i32 {
+    return i32(code << 30u) >> 30u;
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
     return saturate_signed_int2(rint_f32(ieee_to_f32_float16(div_f16(x, scale))) + zero_point);
-}
-
-// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
-fn rint_quotient_f16(x: u32, s: u32) -> i32 {
-    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
-    let rounded = (q + 0x1000u) & 0xffffe000u;
-    let value = i32(round(bitcast<f32>(rounded)));
-    let infinite = (rounded & 0x7fffffffu) >= 0x47800000u;
-    return select(value, select(262144, -262144, rounded > 0x7fffffffu), infinite);
-}
-
-fn rint_quotient_f16_takes_x(x: u32) -> bool {
-    return (x & 0x7fffu) < 0x7c00u;
-}
-
-fn rint_quotient_f16_takes_s(s: u32) -> bool {
-    return ((s & 0x7fffu) != 0u) && ((s & 0x7fffu) < 0x7c00u);
-}
-
-fn rint_quotient_f16_holds(x: u32, s: u32) -> bool {
-    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
-    return ((q & 0x1fffu) - 0xffcu) > 8u;
-}
-
-fn saturate_signed_int2(v: i32) -> u32 {
-    return u32(clamp(v, -2, 1)) & 3u;
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
 }
 
 struct Parts {
@@ -153,19 +213,34 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
     let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -176,11 +251,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
-}
-
-fn sign_extend_int2(code: u32) -> i32 {
-    return i32(code << 30u) >> 30u;
+fn saturate_signed_int2(v: i32) -> u32 {
+    return u32(clamp(v, -2, 1)) & 3u;
 }

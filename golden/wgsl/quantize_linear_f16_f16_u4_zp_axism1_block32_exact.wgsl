@@ -6,7 +6,7 @@
 //   y             uint4    8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 8 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -27,94 +27,97 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 8u * unit;
-    let end = min(first + 8u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
-        let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-        let is_plain = rint_quotient_f16_takes_s(scale);
-        held = held && ((rint_quotient_f16_takes_x((x[i / 2u] >> (16u * (i % 2u))) & 65535u) && is_plain) && rint_quotient_f16_holds((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale));
-        word |= quantize_linear_quick((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
+    for (var w = 0u; w < select(0u, 2u, whole); w++) {
+        var word = 0u;
+        for (var q = 0u; q < 2u; q++) {
+            let quad = 2u * (2u * unit + w) + q;
+            let x_word = x[2u * quad];
+            let x_word_2 = x[2u * quad + 1u];
+            let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
+            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+            let y_scale_codes = vec4u((y_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (y_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (y_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (y_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
+            let scale = y_scale_codes;
+            let y_zero_point_codes = vec4u((y_zero_point[group.x / 8u] >> (4u * (group.x % 8u))) & 15u, (y_zero_point[group.y / 8u] >> (4u * (group.y % 8u))) & 15u, (y_zero_point[group.z / 8u] >> (4u * (group.z % 8u))) & 15u, (y_zero_point[group.w / 8u] >> (4u * (group.w % 8u))) & 15u);
+            let zero_point = zero_extend_uint4_4(y_zero_point_codes);
+            let is_plain = rint_quotient_f16_takes_s_4(scale);
+            held = held && all((rint_quotient_f16_takes_x_4(x_codes) & is_plain) & rint_quotient_f16_holds_4_vv(x_codes, scale));
+            let y_codes = quantize_linear_quick_4_vvv(x_codes, scale, zero_point);
+            word |= (((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * q);
+        }
+        y[2u * unit + w] = word;
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 8u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
             let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
             let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
             let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-            redone |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
         }
-        y[start / 8u] = redone;
+        y[start / 8u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_unsigned_uint4(rint_quotient_f16(x, scale) + zero_point);
+fn zero_extend_uint4_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+fn rint_quotient_f16_takes_s_4(s: vec4u) -> vec4<bool> {
+    return ((s & vec4u(0x7fffu)) != vec4u(0u)) & ((s & vec4u(0x7fffu)) < vec4u(0x7c00u));
+}
+
+fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
+    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
+}
+
+fn rint_quotient_f16_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / bitcast<vec4f>(ieee_to_f32_float16_4(s)));
+    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
+}
+
+fn quantize_linear_quick_4_vvv(x: vec4u, scale: vec4u, zero_point: vec4i) -> vec4u {
+    return saturate_unsigned_uint4_4(rint_quotient_f16_4_vv(x, scale) + zero_point);
+}
+
+// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
+fn rint_quotient_f16_4_vv(x: vec4u, s: vec4u) -> vec4i {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / bitcast<vec4f>(ieee_to_f32_float16_4(s)));
+    let rounded = (q + vec4u(0x1000u)) & vec4u(0xffffe000u);
+    let value = vec4i(round(bitcast<vec4f>(rounded)));
+    let infinite = (rounded & vec4u(0x7fffffffu)) >= vec4u(0x47800000u);
+    return select(value, select(vec4i(262144), vec4i(-262144), rounded > vec4u(0x7fffffffu)), infinite);
+}
+
+fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
+    let magnitude = code & vec4u(0x7fffu);
+    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(15u)) << vec4u(31u);
+    let magnitude = code & vec4u(0x7fffu);
+    let exponent = magnitude >> vec4u(10u);
+    let mantissa = magnitude << vec4u(13u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+fn saturate_unsigned_uint4_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(0), vec4i(15)));
+}
+
+fn zero_extend_uint4(code: u32) -> i32 {
+    return i32(code);
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
     return saturate_unsigned_uint4(rint_f32(ieee_to_f32_float16(div_f16(x, scale))) + zero_point);
-}
-
-// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
-fn rint_quotient_f16(x: u32, s: u32) -> i32 {
-    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
-    let rounded = (q + 0x1000u) & 0xffffe000u;
-    let value = i32(round(bitcast<f32>(rounded)));
-    let infinite = (rounded & 0x7fffffffu) >= 0x47800000u;
-    return select(value, select(262144, -262144, rounded > 0x7fffffffu), infinite);
-}
-
-fn rint_quotient_f16_takes_x(x: u32) -> bool {
-    return (x & 0x7fffu) < 0x7c00u;
-}
-
-fn rint_quotient_f16_takes_s(s: u32) -> bool {
-    return ((s & 0x7fffu) != 0u) && ((s & 0x7fffu) < 0x7c00u);
-}
-
-fn rint_quotient_f16_holds(x: u32, s: u32) -> bool {
-    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
-    return ((q & 0x1fffu) - 0xffcu) > 8u;
-}
-
-fn saturate_unsigned_uint4(v: i32) -> u32 {
-    return u32(clamp(v, 0, 15));
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
 }
 
 struct Parts {
@@ -145,14 +148,6 @@ fn div_f16(x: u32, y: u32) -> u32 {
     return sign | min(bits, 0x7c00u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // As `parts`; the exponent stays biased as float16's.
 fn parts_of_f16(magnitude: u32) -> Parts {
     let zeros = countLeadingZeros(magnitude & 0x3ffu) - 21u;
@@ -161,6 +156,44 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-fn zero_extend_uint4(code: u32) -> i32 {
-    return i32(code);
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+fn saturate_unsigned_uint4(v: i32) -> u32 {
+    return u32(clamp(v, 0, 15));
 }

@@ -30,17 +30,25 @@ fn quantize_linear(x: u32, scale: u32) -> u32 {
     return saturate_signed_int4(rint_f32(div_f32(ieee_to_f32_float16(x), scale)));
 }
 
-fn saturate_signed_int4(v: i32) -> u32 {
-    return u32(clamp(v, -8, 7)) & 15u;
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 struct Parts {
@@ -85,14 +93,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -104,23 +104,23 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+fn saturate_signed_int4(v: i32) -> u32 {
+    return u32(clamp(v, -8, 7)) & 15u;
 }

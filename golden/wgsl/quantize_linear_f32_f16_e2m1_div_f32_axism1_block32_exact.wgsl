@@ -5,7 +5,7 @@
 //   y        float4e2m1  8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 8 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -25,70 +25,113 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 8u * unit;
-    let end = min(first + 8u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-        let scale = ieee_to_f32_float16((y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-        let is_plain = saturate_quotient_float4e2m1_takes_s(scale);
-        held = held && (is_plain && saturate_quotient_float4e2m1_holds(x[i], scale));
-        word |= quantize_linear_quick(x[i], scale) << (4u * (i % 8u));
+    for (var w = 0u; w < select(0u, 2u, whole); w++) {
+        var word = 0u;
+        for (var q = 0u; q < 2u; q++) {
+            let quad = 2u * (2u * unit + w) + q;
+            let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+            let y_scale_codes = vec4u((y_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (y_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (y_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (y_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
+            let scale = ieee_to_f32_float16_4(y_scale_codes);
+            let is_plain = saturate_quotient_float4e2m1_takes_s_4(scale);
+            held = held && all(is_plain & saturate_quotient_float4e2m1_holds_4_vv(x_codes, scale));
+            let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
+            word |= (((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * q);
+        }
+        y[2u * unit + w] = word;
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 8u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
             let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
             let scale = ieee_to_f32_float16((y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-            redone |= quantize_linear(x[i], scale) << (4u * (i % 8u));
+            word |= quantize_linear(x[i], scale) << (4u * (i % 8u));
         }
-        y[start / 8u] = redone;
+        y[start / 8u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return saturate_quotient_float4e2m1(x, scale);
+fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
+    let magnitude = code & vec4u(0x7fffu);
+    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(15u)) << vec4u(31u);
+    let magnitude = code & vec4u(0x7fffu);
+    let exponent = magnitude >> vec4u(10u);
+    let mantissa = magnitude << vec4u(13u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+fn saturate_quotient_float4e2m1_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    return (es > vec4u(0xc000000u)) & (es < vec4u(0x77000000u));
+}
+
+fn saturate_quotient_float4e2m1_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
+    return select(min(round_to_float4e2m1_4(max(q, vec4u(8u)) - vec4u(8u)), vec4u(7u)) == min(round_to_float4e2m1_4(q + vec4u(8u)), vec4u(7u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
+}
+
+fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return saturate_quotient_float4e2m1_4_vv(x, scale);
+}
+
+// Rounding is monotone: where 8 ULP less and 8 ULP more round alike, so do the true quotient and any other division of the same operands.
+fn saturate_quotient_float4e2m1_4_vv(x: vec4u, s: vec4u) -> vec4u {
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
+    return (((x ^ s) >> vec4u(31u)) << vec4u(3u)) | min(round_to_float4e2m1_4(q), vec4u(7u));
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float4e2m1_4(magnitude: vec4u) -> vec4u {
+    let exponent = vec4i(magnitude >> vec4u(23u));
+    let biased = max(exponent, vec4i(1));
+    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
+    let shift = vec4u(min(vec4i(22) + max(vec4i(127) - biased, vec4i(0)), vec4i(26)));
+    return (vec4u(max(biased - vec4i(127), vec4i(0))) << vec4u(1u)) + round_shift_4_vv(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
     return saturate_float_float4e2m1(div_f32(x, scale));
-}
-
-// Rounding is monotone: where 8 ULP less and 8 ULP more round alike, so do the true quotient and any other division of the same operands.
-fn saturate_quotient_float4e2m1(x: u32, s: u32) -> u32 {
-    let q = bitcast<u32>(bitcast<f32>(x) / bitcast<f32>(s)) & 0x7fffffffu;
-    return (((x ^ s) >> 31u) << 3u) | min(round_to_float4e2m1(q), 7u);
-}
-
-fn saturate_quotient_float4e2m1_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0xc000000u) && (es < 0x77000000u);
-}
-
-fn saturate_quotient_float4e2m1_holds(x: u32, s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    if ((x & 0x7fffffffu) >= (es + 0x8000000u)) { return false; }
-    let q = bitcast<u32>(bitcast<f32>(x) / bitcast<f32>(s)) & 0x7fffffffu;
-    return min(round_to_float4e2m1(max(q, 8u) - 8u), 7u) == min(round_to_float4e2m1(q + 8u), 7u);
-}
-
-// A format without NaN has its greatest number in place of it.
-fn saturate_float_float4e2m1(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 7u; }
-    return ((x >> 31u) << 3u) | min(round_to_float4e2m1(magnitude), 7u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float4e2m1(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(22 + max(127 - biased, 0), 26));
-    return (u32(max(biased - 127, 0)) << 1u) + round_shift(significand, shift);
 }
 
 struct Parts {
@@ -133,14 +176,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -152,23 +187,26 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+// A format without NaN has its greatest number in place of it.
+fn saturate_float_float4e2m1(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 7u; }
+    return ((x >> 31u) << 3u) | min(round_to_float4e2m1(magnitude), 7u);
 }
 
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float4e2m1(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(22 + max(127 - biased, 0), 26));
+    return (u32(max(biased - 127, 0)) << 1u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

@@ -36,49 +36,26 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn finite_to_f32_float6e3m2(code: u32) -> u32 {
+    return expand_float6e3m2(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float6e3m2(code: u32) -> u32 {
+    let sign = (code >> 5u) << 31u;
+    let magnitude = code & 31u;
+    let exponent = magnitude >> 2u;
+    let mantissa = magnitude << 21u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((125u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3e000000u);
+}
+
 fn quantize_linear(x: u32, scale: u32, zero_point: u32) -> u32 {
     return saturate_float_float6e3m2(add_f32(div_f32(x, scale), zero_point));
-}
-
-// A format without NaN has its greatest number in place of it.
-fn saturate_float_float6e3m2(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 31u; }
-    return ((x >> 31u) << 5u) | min(round_to_float6e3m2(magnitude), 31u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float6e3m2(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(125 - biased, 0), 26));
-    return (u32(max(biased - 125, 0)) << 2u) + round_shift(significand, shift);
-}
-
-// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
-fn add_f32(x: u32, y: u32) -> u32 {
-    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
-    let a = select(x, y, swap);
-    let b = select(y, x, swap);
-    let aa = a & 0x7fffffffu;
-    let ab = b & 0x7fffffffu;
-    let opposite = ((a ^ b) >> 31u) != 0u;
-    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
-    if (aa == 0x7f800000u) { return a; }
-    let ea = max(i32(aa >> 23u), 1);
-    let eb = max(i32(ab >> 23u), 1);
-    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
-    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
-    let shift = u32(min(ea - eb, 27));
-    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
-    let sum = select(ma + aligned, ma - aligned, opposite);
-    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
-    let zeros = countLeadingZeros(sum);
-    let down = max(6u, zeros) - zeros;
-    let up = max(6u, zeros) - 6u;
-    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
-    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
 }
 
 struct Parts {
@@ -116,21 +93,6 @@ fn div_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
 }
 
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
-}
-
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -142,20 +104,58 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn finite_to_f32_float6e3m2(code: u32) -> u32 {
-    return expand_float6e3m2(code);
+// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
+fn add_f32(x: u32, y: u32) -> u32 {
+    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
+    let a = select(x, y, swap);
+    let b = select(y, x, swap);
+    let aa = a & 0x7fffffffu;
+    let ab = b & 0x7fffffffu;
+    let opposite = ((a ^ b) >> 31u) != 0u;
+    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
+    if (aa == 0x7f800000u) { return a; }
+    let ea = max(i32(aa >> 23u), 1);
+    let eb = max(i32(ab >> 23u), 1);
+    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
+    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
+    let shift = u32(min(ea - eb, 27));
+    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
+    let sum = select(ma + aligned, ma - aligned, opposite);
+    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
+    let zeros = countLeadingZeros(sum);
+    let down = max(6u, zeros) - zeros;
+    let up = max(6u, zeros) - 6u;
+    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
+    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
 }
 
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float6e3m2(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
-    let magnitude = code & 31u;
-    let exponent = magnitude >> 2u;
-    let mantissa = magnitude << 21u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((125u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3e000000u);
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// A format without NaN has its greatest number in place of it.
+fn saturate_float_float6e3m2(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 31u; }
+    return ((x >> 31u) << 5u) | min(round_to_float6e3m2(magnitude), 31u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float6e3m2(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(21 + max(125 - biased, 0), 26));
+    return (u32(max(biased - 125, 0)) << 2u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

@@ -5,7 +5,7 @@
 //   y        float8e5m2  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -24,70 +24,74 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let scale = y_scale[group];
-        let is_plain = convert_quotient_float8e5m2_takes_s(scale);
-        held = held && (is_plain && convert_quotient_float8e5m2_holds(x[i], scale));
-        word |= quantize_linear_quick(x[i], scale) << (8u * (i % 4u));
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let y_scale_codes = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
+        let scale = y_scale_codes;
+        let is_plain = convert_quotient_float8e5m2_takes_s_4(scale);
+        held = held && all(is_plain & convert_quotient_float8e5m2_holds_4_vv(x_codes, scale));
+        let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
+        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 4u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
             let group = i / params.inner % params.axis;
             let scale = y_scale[group];
-            redone |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+            word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
         }
-        y[start / 4u] = redone;
+        y[start / 4u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_quotient_float8e5m2(x, scale);
+fn convert_quotient_float8e5m2_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    return (es > vec4u(0xc000000u)) & (es < vec4u(0x77000000u));
+}
+
+fn convert_quotient_float8e5m2_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
+    let above = round_to_float8e5m2_4(q + vec4u(8u));
+    return select((round_to_float8e5m2_4(max(q, vec4u(8u)) - vec4u(8u)) == above) & (above <= vec4u(123u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
+}
+
+fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return convert_quotient_float8e5m2_4_vv(x, scale);
+}
+
+// A quotient beyond the greatest number is left to the function that knows what becomes of it; where none is asked, in `fast`, it is the infinity or NaN after the greatest, and in no case more bits than a code has.
+fn convert_quotient_float8e5m2_4_vv(x: vec4u, s: vec4u) -> vec4u {
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
+    return (((x ^ s) >> vec4u(31u)) << vec4u(7u)) | min(round_to_float8e5m2_4(q), vec4u(124u));
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float8e5m2_4(magnitude: vec4u) -> vec4u {
+    let exponent = vec4i(magnitude >> vec4u(23u));
+    let biased = max(exponent, vec4i(1));
+    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
+    let shift = vec4u(min(vec4i(21) + max(vec4i(113) - biased, vec4i(0)), vec4i(26)));
+    return (vec4u(max(biased - vec4i(113), vec4i(0))) << vec4u(2u)) + round_shift_4_vv(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
     return convert_ieee_float8e5m2(div_f32(x, scale));
-}
-
-// A quotient beyond the greatest number is left to the function that knows what becomes of it.
-fn convert_quotient_float8e5m2(x: u32, s: u32) -> u32 {
-    let q = bitcast<u32>(bitcast<f32>(x) / bitcast<f32>(s)) & 0x7fffffffu;
-    return (((x ^ s) >> 31u) << 7u) | round_to_float8e5m2(q);
-}
-
-fn convert_quotient_float8e5m2_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0xc000000u) && (es < 0x77000000u);
-}
-
-fn convert_quotient_float8e5m2_holds(x: u32, s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    if ((x & 0x7fffffffu) >= (es + 0x8000000u)) { return false; }
-    let q = bitcast<u32>(bitcast<f32>(x) / bitcast<f32>(s)) & 0x7fffffffu;
-    let above = round_to_float8e5m2(q + 8u);
-    return (round_to_float8e5m2(max(q, 8u) - 8u) == above) && (above <= 123u);
-}
-
-fn convert_ieee_float8e5m2(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 126u; }
-    return ((x >> 31u) << 7u) | min(round_to_float8e5m2(magnitude), 124u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float8e5m2(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 2u) + round_shift(significand, shift);
 }
 
 struct Parts {
@@ -132,14 +136,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -149,4 +145,27 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+fn convert_ieee_float8e5m2(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 126u; }
+    return ((x >> 31u) << 7u) | min(round_to_float8e5m2(magnitude), 124u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float8e5m2(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(21 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 2u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

@@ -5,7 +5,7 @@
 //   y        float8e5m2fnuz  [3, 43]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -14,40 +14,28 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 33u) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, 129u);
+    if (unit >= 9u) { return; }
+    let first = 16u * unit;
+    let end = min(first + 16u, 129u);
     let scale = y_scale[0u];
     let is_plain = convert_quotient_fnuz_float8e5m2fnuz_takes_s(scale);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        held = held && (is_plain && convert_quotient_fnuz_float8e5m2fnuz_holds(x[i], scale));
-        word |= quantize_linear_quick(x[i], scale) << (8u * (i % 4u));
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+        held = held && all(vec4<bool>(is_plain) & convert_quotient_fnuz_float8e5m2fnuz_holds_4(x_codes, scale));
+        let y_codes = quantize_linear_quick_4(x_codes, scale);
+        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 4u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
-            redone |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+            word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
         }
-        y[start / 4u] = redone;
+        y[start / 4u] = word;
     }
-}
-
-fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return convert_quotient_fnuz_float8e5m2fnuz(x, scale);
-}
-
-fn quantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_fnuz_float8e5m2fnuz(div_f32(x, scale));
-}
-
-fn convert_quotient_fnuz_float8e5m2fnuz(x: u32, s: u32) -> u32 {
-    let q = bitcast<u32>(bitcast<f32>(x) / bitcast<f32>(s)) & 0x7fffffffu;
-    let code = round_to_float8e5m2fnuz(q);
-    return select((((x ^ s) >> 31u) << 7u) | code, 0u, code == 0u);
 }
 
 fn convert_quotient_fnuz_float8e5m2fnuz_takes_s(s: u32) -> bool {
@@ -55,29 +43,42 @@ fn convert_quotient_fnuz_float8e5m2fnuz_takes_s(s: u32) -> bool {
     return (es > 0xc000000u) && (es < 0x77000000u);
 }
 
-fn convert_quotient_fnuz_float8e5m2fnuz_holds(x: u32, s: u32) -> bool {
+fn convert_quotient_fnuz_float8e5m2fnuz_holds_4(x: vec4u, s: u32) -> vec4<bool> {
     let es = s & 0x7f800000u;
-    if ((x & 0x7fffffffu) >= (es + 0x8000000u)) { return false; }
-    let q = bitcast<u32>(bitcast<f32>(x) / bitcast<f32>(s)) & 0x7fffffffu;
-    let above = round_to_float8e5m2fnuz(q + 8u);
-    return (round_to_float8e5m2fnuz(max(q, 8u) - 8u) == above) && (above <= 127u);
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / vec4f(bitcast<f32>(s))) & vec4u(0x7fffffffu);
+    let above = round_to_float8e5m2fnuz_4(q + vec4u(8u));
+    return select((round_to_float8e5m2fnuz_4(max(q, vec4u(8u)) - vec4u(8u)) == above) & (above <= vec4u(127u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
-// There is no -0: its code is NaN.
-fn convert_fnuz_float8e5m2fnuz(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    let code = round_to_float8e5m2fnuz(magnitude);
-    if ((magnitude > 0x7f800000u) || (code > 127u)) { return 128u; }
-    return select(((x >> 31u) << 7u) | code, 0u, code == 0u);
+fn quantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return convert_quotient_fnuz_float8e5m2fnuz_4(x, scale);
+}
+
+fn convert_quotient_fnuz_float8e5m2fnuz_4(x: vec4u, s: u32) -> vec4u {
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / vec4f(bitcast<f32>(s))) & vec4u(0x7fffffffu);
+    let code = min(round_to_float8e5m2fnuz_4(q), vec4u(128u));
+    return select((((x ^ vec4u(s)) >> vec4u(31u)) << vec4u(7u)) | code, vec4u(0u), code == vec4u(0u));
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float8e5m2fnuz(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(112 - biased, 0), 26));
-    return (u32(max(biased - 112, 0)) << 2u) + round_shift(significand, shift);
+fn round_to_float8e5m2fnuz_4(magnitude: vec4u) -> vec4u {
+    let exponent = vec4i(magnitude >> vec4u(23u));
+    let biased = max(exponent, vec4i(1));
+    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
+    let shift = vec4u(min(vec4i(21) + max(vec4i(112) - biased, vec4i(0)), vec4i(26)));
+    return (vec4u(max(biased - vec4i(112), vec4i(0))) << vec4u(2u)) + round_shift_4_vv(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+fn quantize_linear(x: u32, scale: u32) -> u32 {
+    return convert_fnuz_float8e5m2fnuz(div_f32(x, scale));
 }
 
 struct Parts {
@@ -122,14 +123,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -139,4 +132,29 @@ fn parts(x: u32) -> Parts {
         return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
     }
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+// There is no -0: its code is NaN.
+fn convert_fnuz_float8e5m2fnuz(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    let code = round_to_float8e5m2fnuz(magnitude);
+    if ((magnitude > 0x7f800000u) || (code > 127u)) { return 128u; }
+    return select(((x >> 31u) << 7u) | code, 0u, code == 0u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float8e5m2fnuz(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(21 + max(112 - biased, 0), 26));
+    return (u32(max(biased - 112, 0)) << 2u) + round_shift(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }

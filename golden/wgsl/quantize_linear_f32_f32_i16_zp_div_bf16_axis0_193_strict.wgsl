@@ -23,7 +23,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = i;
-            let scale = convert_ieee_bfloat16(y_scale[group]);
+            let scale = convert_bf16(y_scale[group]);
             let zero_point = sign_extend_int16((y_zero_point[group / 2u] >> (16u * (group % 2u))) & 65535u);
             word |= quantize_linear(x[i], scale, zero_point) << (16u * (i % 2u));
         }
@@ -31,26 +31,18 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn sign_extend_int16(code: u32) -> i32 {
+    return i32(code << 16u) >> 16u;
+}
+
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int16(rint_f32(bf16_to_f32(div_bf16(convert_ieee_bfloat16(x), scale))) + zero_point);
+    return saturate_signed_int16(rint_f32(bf16_to_f32(div_bf16(convert_bf16(x), scale))) + zero_point);
 }
 
-fn saturate_signed_int16(v: i32) -> u32 {
-    return u32(clamp(v, -32768, 32767)) & 0xffffu;
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }
 
 struct Parts {
@@ -92,19 +84,18 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-fn convert_ieee_bfloat16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
     let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -115,6 +106,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn sign_extend_int16(code: u32) -> i32 {
-    return i32(code << 16u) >> 16u;
+fn saturate_signed_int16(v: i32) -> u32 {
+    return u32(clamp(v, -32768, 32767)) & 0xffffu;
 }

@@ -6,7 +6,7 @@
 //   y             uint8    4 in a word, first in the lowest bits
 //
 // Numerics: fast, native arithmetic, with the error that the sidecar states.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -26,33 +26,130 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 4u * unit;
-    let end = min(first + 4u, params.n);
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let scale = y_scale[group];
-        let zero_point = zero_extend_uint8((y_zero_point[group / 4u] >> (8u * (group % 4u))) & 255u);
-        word |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
+    for (var q = 0u; q < select(0u, 4u, whole); q++) {
+        let quad = 4u * unit + q;
+        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let y_scale_codes = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
+        let scale = y_scale_codes;
+        let y_zero_point_codes = vec4u((y_zero_point[group.x / 4u] >> (8u * (group.x % 4u))) & 255u, (y_zero_point[group.y / 4u] >> (8u * (group.y % 4u))) & 255u, (y_zero_point[group.z / 4u] >> (8u * (group.z % 4u))) & 255u, (y_zero_point[group.w / 4u] >> (8u * (group.w % 4u))) & 255u);
+        let zero_point = zero_extend_uint8_4(y_zero_point_codes);
+        let y_codes = quantize_linear_quick_4_vvv(x_codes, scale, zero_point);
+        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    y[unit] = word;
+    let again = select(first, end, whole);
+    for (var start = again; start < end; start += 4u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 4u, end); i++) {
+            let group = i / params.inner % params.axis;
+            let scale = y_scale[group];
+            let zero_point = zero_extend_uint8((y_zero_point[group / 4u] >> (8u * (group % 4u))) & 255u);
+            word |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
+        }
+        y[start / 4u] = word;
+    }
 }
 
-fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_unsigned_uint8(rint_quotient(x, scale) + zero_point);
+fn zero_extend_uint8_4(code: vec4u) -> vec4i {
+    return vec4i(code);
 }
 
-fn saturate_unsigned_uint8(v: i32) -> u32 {
-    return u32(clamp(v, 0, 255));
+fn quantize_linear_quick_4_vvv(x: vec4u, scale: vec4u, zero_point: vec4i) -> vec4u {
+    return saturate_unsigned_uint8_4(rint_quotient_4_vv(x, scale) + zero_point);
 }
 
 // Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
-fn rint_quotient(x: u32, s: u32) -> i32 {
-    let q = bitcast<f32>(x) / bitcast<f32>(s);
+fn rint_quotient_4_vv(x: vec4u, s: vec4u) -> vec4i {
+    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
     let r = round(q);
-    return i32(r);
+    return vec4i(r);
+}
+
+fn saturate_unsigned_uint8_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(0), vec4i(255)));
 }
 
 fn zero_extend_uint8(code: u32) -> i32 {
     return i32(code);
+}
+
+fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
+    return saturate_unsigned_uint8(rint_f32(div_f32(x, scale)) + zero_point);
+}
+
+struct Parts {
+    sign: u32,
+    exponent: i32,
+    significand: u32,
+}
+
+// x / y. The native quotient of two values in [1, 4) is only a hint: it may be off by 2.5 ULP, 3.5 below and 7 above are survived.
+fn div_f32(x: u32, y: u32) -> u32 {
+    let ax = x & 0x7fffffffu;
+    let ay = y & 0x7fffffffu;
+    let sign = (x ^ y) & 0x80000000u;
+    if ((max(ax, ay) > 0x7f800000u) || ((ax == ay) && ((ax == 0u) || (ax == 0x7f800000u)))) { return 0x7fc00000u; }
+    if ((ax == 0x7f800000u) || (ay == 0u)) { return sign | 0x7f800000u; }
+    if ((ax == 0u) || (ay == 0x7f800000u)) { return sign; }
+    let a = parts(x);
+    let b = parts(y);
+    let d = b.significand;
+    let less = u32(a.significand < d);
+    let hint = bitcast<u32>(bitcast<f32>(((127u + less) << 23u) | (a.significand & 0x7fffffu)) / bitcast<f32>(0x3f800000u | (d & 0x7fffffu)));
+    let n0 = hint - 0x3f800000u + 0x7ffff8u;
+    let r0 = (a.significand << (23u + less)) - n0 * d;
+    let s3 = u32(r0 >= (d << 3u));
+    let r1 = r0 - s3 * (d << 3u);
+    let s2 = u32(r1 >= (d << 2u));
+    let r2 = r1 - s2 * (d << 2u);
+    let s1 = u32(r2 >= (d << 1u));
+    let r3 = r2 - s1 * (d << 1u);
+    let s0 = u32(r3 >= d);
+    let r4 = (r3 - s0 * d) << 1u;
+    let n = n0 + (s3 << 3u) + (s2 << 2u) + (s1 << 1u) + s0;
+    let guard = u32(r4 >= d);
+    let sticky = u32(r4 != (guard * d));
+    return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
+fn parts(x: u32) -> Parts {
+    let exponent = i32((x >> 23u) & 255u);
+    let mantissa = x & 0x7fffffu;
+    if (exponent == 0) {
+        let shift = countLeadingZeros(mantissa) - 8u;
+        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
+    }
+    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
+}
+
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift(value: u32, shift: u32) -> u32 {
+    let kept = value >> shift;
+    let rest = value & ((1u << shift) - 1u);
+    let half = 1u << (shift - 1u);
+    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+}
+
+fn saturate_unsigned_uint8(v: i32) -> u32 {
+    return u32(clamp(v, 0, 255));
 }

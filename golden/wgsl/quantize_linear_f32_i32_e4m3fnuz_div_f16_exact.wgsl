@@ -4,7 +4,7 @@
 //   y_scale  int32           one for all elements
 //   y        float8e4m3fnuz  4 in a word, first in the lowest bits
 //
-// Numerics: exact, bit-exact on every conforming WebGPU implementation.
+// Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
 // Dispatch: any shape, from the uniform parameters; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
@@ -27,50 +27,55 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let scale = i32_to_narrow_float16(sign_extend_int32(y_scale[0u]));
     var word = 0u;
     for (var i = first; i < end; i++) {
-        word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+        word |= quantize_linear_quick(x[i], scale) << (8u * (i % 4u));
     }
     y[unit] = word;
 }
 
-fn quantize_linear(x: u32, scale: u32) -> u32 {
-    return saturate_fnuz_float8e4m3fnuz(ieee_to_f32_float16(div_f16(convert_ieee_float16(x), scale)));
+fn i32_to_narrow_float16(v: i32) -> u32 {
+    return convert_ieee_float16(i32_to_odd(v));
 }
 
-fn saturate_fnuz_float8e4m3fnuz(x: u32) -> u32 {
+// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
+fn i32_to_odd(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return ((sign | ((158u - zeros) << 23u)) | ((n >> 8u) & 0x7fffffu)) | u32((n & 255u) != 0u);
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 128u; }
-    let code = min(round_to_float8e4m3fnuz(magnitude), 127u);
-    return select(((x >> 31u) << 7u) | code, 0u, code == 0u);
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float8e4m3fnuz(magnitude: u32) -> u32 {
+fn round_to_float16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(20 + max(120 - biased, 0), 26));
-    return (u32(max(biased - 120, 0)) << 3u) + round_shift(significand, shift);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
+    return saturate_fnuz_float8e4m3fnuz(ieee_to_f32_float16(div_f16(convert_to_f16(x), scale)));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    let normal = min((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13u) & 1u)) >> 13u, 0x7c00u);
+    let subnormal = bitcast<u32>(bitcast<f32>(select(magnitude, 0u, magnitude < 0x800000u)) + 0.5f) - 0x3f000000u;
+    let code = select(normal, subnormal, magnitude < 0x38800000u);
+    return select(((x >> 16u) & 0x8000u) | code, 0x7e00u, magnitude > 0x7f800000u);
 }
 
 struct Parts {
@@ -109,33 +114,41 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-// Through a float32 whose last bit tells that something was lost (round to odd), so that the result is rounded once.
-fn i32_to_narrow_float16(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    let mantissa = ((n.significand >> 8u) & 0x7fffffu) | u32((n.significand & 255u) != 0u);
-    return convert_ieee_float16((n.sign | (u32(n.exponent) << 23u)) | mantissa);
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
+fn saturate_fnuz_float8e4m3fnuz(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+    if (magnitude > 0x7f800000u) { return 128u; }
+    let code = min(round_to_float8e4m3fnuz(magnitude), 127u);
+    return select(((x >> 31u) << 7u) | code, 0u, code == 0u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
+fn round_to_float8e4m3fnuz(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let shift = u32(min(20 + max(120 - biased, 0), 26));
+    return (u32(max(biased - 120, 0)) << 3u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -144,16 +157,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
 }

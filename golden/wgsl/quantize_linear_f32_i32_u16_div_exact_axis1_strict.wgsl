@@ -37,12 +37,12 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn quantize_linear(x: u32, scale: i32) -> u32 {
-    return saturate_unsigned_uint16(rint_f32_by_int(x, scale));
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-fn saturate_unsigned_uint16(v: i32) -> u32 {
-    return u32(clamp(v, 0, 65535));
+fn quantize_linear(x: u32, scale: i32) -> u32 {
+    return saturate_unsigned_uint16(rint_f32_by_int(x, scale));
 }
 
 struct Quotient {
@@ -143,6 +143,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+fn saturate_unsigned_uint16(v: i32) -> u32 {
+    return u32(clamp(v, 0, 65535));
 }

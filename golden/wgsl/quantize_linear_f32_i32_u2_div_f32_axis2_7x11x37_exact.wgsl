@@ -17,67 +17,104 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     if (unit >= 179u) { return; }
     let first = 16u * unit;
     let end = min(first + 16u, 2849u);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = i % 37u;
-        let scale = i32_to_f32(sign_extend_int32(y_scale[group]));
-        let is_plain = rint_quotient_takes_s(scale);
-        held = held && (is_plain && rint_quotient_holds(x[i], scale));
-        word |= quantize_linear_quick(x[i], scale) << (2u * (i % 16u));
+    for (var w = 0u; w < select(0u, 1u, whole); w++) {
+        var word = 0u;
+        for (var q = 0u; q < 4u; q++) {
+            let quad = 4u * (unit + w) + q;
+            let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+            let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(37u);
+            let y_scale_codes = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
+            let scale = i32_to_f32_4(sign_extend_int32_4(y_scale_codes));
+            let is_plain = rint_quotient_takes_s_4(scale);
+            held = held && all(is_plain & rint_quotient_holds_4_vv(x_codes, scale));
+            let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
+            word |= (((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * q);
+        }
+        y[unit + w] = word;
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 16u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 16u, end); i++) {
             let group = i % 37u;
             let scale = i32_to_f32(sign_extend_int32(y_scale[group]));
-            redone |= quantize_linear(x[i], scale) << (2u * (i % 16u));
+            word |= quantize_linear(x[i], scale) << (2u * (i % 16u));
         }
-        y[start / 16u] = redone;
+        y[start / 16u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32) -> u32 {
-    return saturate_unsigned_uint2(rint_quotient(x, scale));
+fn i32_to_f32_4(v: vec4i) -> vec4u {
+    let sign = vec4u(v) & vec4u(0x80000000u);
+    let magnitude = select(vec4u(v), vec4u(0u) - vec4u(v), sign != vec4u(0u));
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & vec4u(31u));
+    return select(round_pack_4_vvv(sign, vec4i(158) - vec4i(zeros), (n >> vec4u(6u)) | vec4u((n & vec4u(63u)) != vec4u(0u))), vec4u(0u), v == vec4i(0));
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack_4_vvv(sign: vec4u, exponent: vec4i, significand: vec4u) -> vec4u {
+    let shift = vec4u(vec4i(2) + clamp(vec4i(1) - exponent, vec4i(0), vec4i(25)));
+    let bits = (vec4u(clamp(exponent, vec4i(1), vec4i(255)) - vec4i(1)) << vec4u(23u)) + round_shift_4_vv(significand, shift);
+    return sign | min(bits, vec4u(0x7f800000u));
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+fn rint_quotient_takes_s_4(s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    return (es > vec4u(0xc000000u)) & (es < vec4u(0x77000000u));
+}
+
+fn rint_quotient_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
+    let r = round(q);
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
+}
+
+fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return saturate_unsigned_uint2_4(rint_quotient_4_vv(x, scale));
+}
+
+// Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
+fn rint_quotient_4_vv(x: vec4u, s: vec4u) -> vec4i {
+    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
+    let r = round(q);
+    return vec4i(r);
+}
+
+fn saturate_unsigned_uint2_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(0), vec4i(3)));
+}
+
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
+}
+
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
     return saturate_unsigned_uint2(rint_f32(div_f32(x, scale)));
-}
-
-// Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
-fn rint_quotient(x: u32, s: u32) -> i32 {
-    let q = bitcast<f32>(x) / bitcast<f32>(s);
-    let r = round(q);
-    return i32(r);
-}
-
-fn rint_quotient_takes_s(s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    return (es > 0xc000000u) && (es < 0x77000000u);
-}
-
-fn rint_quotient_holds(x: u32, s: u32) -> bool {
-    let es = s & 0x7f800000u;
-    if ((x & 0x7fffffffu) >= (es + 0x8000000u)) { return false; }
-    let q = bitcast<f32>(x) / bitcast<f32>(s);
-    let r = round(q);
-    return (abs(q - r) + abs(q) * 9.5367431640625e-07f) < 0.5f;
-}
-
-fn saturate_unsigned_uint2(v: i32) -> u32 {
-    return u32(clamp(v, 0, 3));
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 struct Parts {
@@ -115,6 +152,13 @@ fn div_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
 }
 
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -126,23 +170,13 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -153,14 +187,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+fn saturate_unsigned_uint2(v: i32) -> u32 {
+    return u32(clamp(v, 0, 3));
 }

@@ -32,21 +32,26 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     y[unit] = word;
 }
 
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
 fn quantize_linear(x: u32, scale: u32) -> u32 {
     return saturate_unsigned_uint8(rint_f32(div_f32(i32_to_f32(sign_extend_int32(x)), scale)));
 }
 
-fn saturate_unsigned_uint8(v: i32) -> u32 {
-    return u32(clamp(v, 0, 255));
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+fn i32_to_f32(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return round_pack(sign, 158 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 struct Parts {
@@ -84,6 +89,13 @@ fn div_f32(x: u32, y: u32) -> u32 {
     return round_pack(sign, a.exponent - b.exponent + 127 - i32(less), ((n << 2u) | (guard << 1u)) | sticky);
 }
 
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
 fn parts(x: u32) -> Parts {
     let exponent = i32((x >> 23u) & 255u);
@@ -95,23 +107,13 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-fn i32_to_f32(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    return round_pack(n.sign, n.exponent, (n.significand >> 6u) | u32((n.significand & 63u) != 0u));
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
+    let magnitude = x & 0x7fffffffu;
+    let exponent = i32(magnitude >> 23u);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -122,19 +124,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+fn saturate_unsigned_uint8(v: i32) -> u32 {
+    return u32(clamp(v, 0, 255));
 }

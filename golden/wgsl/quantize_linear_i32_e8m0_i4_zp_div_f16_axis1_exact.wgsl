@@ -6,7 +6,7 @@
 //   y             int4        8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 8 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -26,94 +26,188 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 64u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 8u * unit;
-    let end = min(first + 8u, params.n);
+    let first = 16u * unit;
+    let end = min(first + 16u, params.n);
+    let whole = (end - first) == 16u;
     var held = true;
-    var word = 0u;
-    for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-        let zero_point = sign_extend_int4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-        let is_plain = rint_quotient_f16_takes_s(scale);
-        held = held && ((rint_quotient_f16_takes_x(i32_to_narrow_float16(sign_extend_int32(x[i]))) && is_plain) && rint_quotient_f16_holds(i32_to_narrow_float16(sign_extend_int32(x[i])), scale));
-        word |= quantize_linear_quick(x[i], scale, zero_point) << (4u * (i % 8u));
+    for (var w = 0u; w < select(0u, 2u, whole); w++) {
+        var word = 0u;
+        for (var q = 0u; q < 2u; q++) {
+            let quad = 2u * (2u * unit + w) + q;
+            let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
+            let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+            let y_scale_codes = vec4u((y_scale[group.x / 4u] >> (8u * (group.x % 4u))) & 255u, (y_scale[group.y / 4u] >> (8u * (group.y % 4u))) & 255u, (y_scale[group.z / 4u] >> (8u * (group.z % 4u))) & 255u, (y_scale[group.w / 4u] >> (8u * (group.w % 4u))) & 255u);
+            let scale = convert_ieee_float16_4(e8m0_to_f32_4(y_scale_codes));
+            let y_zero_point_codes = vec4u((y_zero_point[group.x / 8u] >> (4u * (group.x % 8u))) & 15u, (y_zero_point[group.y / 8u] >> (4u * (group.y % 8u))) & 15u, (y_zero_point[group.z / 8u] >> (4u * (group.z % 8u))) & 15u, (y_zero_point[group.w / 8u] >> (4u * (group.w % 8u))) & 15u);
+            let zero_point = sign_extend_int4_4(y_zero_point_codes);
+            let y_scale_value = convert_to_f16_4(e8m0_to_f32_4(y_scale_codes));
+            let is_plain = rint_quotient_f16_takes_s_4(y_scale_value);
+            held = held && all((rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(x_codes))) & is_plain) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(x_codes)), y_scale_value));
+            let y_codes = quantize_linear_quick_4_vvv(x_codes, zero_point, y_scale_value);
+            word |= (((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * q);
+        }
+        y[2u * unit + w] = word;
     }
-    y[unit] = word;
-    let again = select(first, end, held);
+    let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 8u) {
-        var redone = 0u;
+        var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
             let group = i / params.inner % params.axis;
             let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
             let zero_point = sign_extend_int4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-            redone |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));
+            word |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));
         }
-        y[start / 8u] = redone;
+        y[start / 8u] = word;
     }
 }
 
-fn quantize_linear_quick(x: u32, scale: u32, zero_point: i32) -> u32 {
-    return saturate_signed_int4(rint_quotient_f16(i32_to_narrow_float16(sign_extend_int32(x)), scale) + zero_point);
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32_4(code: vec4u) -> vec4u {
+    return select(select(code << vec4u(23u), vec4u(0x400000u), code == vec4u(0u)), vec4u(0x7fc00000u), code == vec4u(255u));
+}
+
+fn sign_extend_int4_4(code: vec4u) -> vec4i {
+    return vec4i(code << vec4u(28u)) >> vec4u(28u);
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn rint_quotient_f16_takes_s_4(s: vec4u) -> vec4<bool> {
+    return ((s & vec4u(0x7fffu)) != vec4u(0u)) & ((s & vec4u(0x7fffu)) < vec4u(0x7c00u));
+}
+
+fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
+    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
+}
+
+fn rint_quotient_f16_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / bitcast<vec4f>(ieee_to_f32_float16_4(s)));
+    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
+}
+
+fn quantize_linear_quick_4_vvv(x: vec4u, zero_point: vec4i, y_scale_value: vec4u) -> vec4u {
+    return saturate_signed_int4_4(rint_quotient_f16_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(x)), y_scale_value) + zero_point);
+}
+
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code);
+}
+
+fn i32_to_narrow_float16_4(v: vec4i) -> vec4u {
+    return convert_ieee_float16_4(i32_to_odd_4(v));
+}
+
+// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
+fn i32_to_odd_4(v: vec4i) -> vec4u {
+    let sign = vec4u(v) & vec4u(0x80000000u);
+    let magnitude = select(vec4u(v), vec4u(0u) - vec4u(v), sign != vec4u(0u));
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & vec4u(31u));
+    return select(((sign | ((vec4u(158u) - zeros) << vec4u(23u))) | ((n >> vec4u(8u)) & vec4u(0x7fffffu))) | vec4u((n & vec4u(255u)) != vec4u(0u)), vec4u(0u), v == vec4i(0));
+}
+
+fn convert_ieee_float16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    return select(((x >> vec4u(31u)) << vec4u(15u)) | min(round_to_float16_4(magnitude), vec4u(0x7c00u)), vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16_4(magnitude: vec4u) -> vec4u {
+    let exponent = vec4i(magnitude >> vec4u(23u));
+    let biased = max(exponent, vec4i(1));
+    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
+    let shift = vec4u(min(vec4i(13) + max(vec4i(113) - biased, vec4i(0)), vec4i(26)));
+    return (vec4u(max(biased - vec4i(113), vec4i(0))) << vec4u(10u)) + round_shift_4_vv(significand, shift);
+}
+
+// value / 2^shift, half to even; shift in 1..31.
+fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
+    let kept = value >> shift;
+    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
+    let half = vec4u(1u) << (shift - vec4u(1u));
+    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+}
+
+// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
+fn rint_quotient_f16_4_vv(x: vec4u, s: vec4u) -> vec4i {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / bitcast<vec4f>(ieee_to_f32_float16_4(s)));
+    let rounded = (q + vec4u(0x1000u)) & vec4u(0xffffe000u);
+    let value = vec4i(round(bitcast<vec4f>(rounded)));
+    let infinite = (rounded & vec4u(0x7fffffffu)) >= vec4u(0x47800000u);
+    return select(value, select(vec4i(262144), vec4i(-262144), rounded > vec4u(0x7fffffffu)), infinite);
+}
+
+fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
+    let magnitude = code & vec4u(0x7fffu);
+    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(15u)) << vec4u(31u);
+    let magnitude = code & vec4u(0x7fffu);
+    let exponent = magnitude >> vec4u(10u);
+    let mantissa = magnitude << vec4u(13u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+}
+
+fn saturate_signed_int4_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(-8), vec4i(7))) & vec4u(15u);
+}
+
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32(code: u32) -> u32 {
+    if (code == 255u) { return 0x7fc00000u; }
+    return select(code << 23u, 0x400000u, code == 0u);
+}
+
+fn sign_extend_int4(code: u32) -> i32 {
+    return i32(code << 28u) >> 28u;
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
     return saturate_signed_int4(rint_f32(ieee_to_f32_float16(div_f16(i32_to_narrow_float16(sign_extend_int32(x)), scale))) + zero_point);
 }
 
-// The quotient is rounded to the 11 bits of float16 by integers: right unless it is near the middle between two of them.
-fn rint_quotient_f16(x: u32, s: u32) -> i32 {
-    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
-    let rounded = (q + 0x1000u) & 0xffffe000u;
-    let value = i32(round(bitcast<f32>(rounded)));
-    let infinite = (rounded & 0x7fffffffu) >= 0x47800000u;
-    return select(value, select(262144, -262144, rounded > 0x7fffffffu), infinite);
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-fn rint_quotient_f16_takes_x(x: u32) -> bool {
-    return (x & 0x7fffu) < 0x7c00u;
+fn i32_to_narrow_float16(v: i32) -> u32 {
+    return convert_ieee_float16(i32_to_odd(v));
 }
 
-fn rint_quotient_f16_takes_s(s: u32) -> bool {
-    return ((s & 0x7fffu) != 0u) && ((s & 0x7fffu) < 0x7c00u);
+// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
+fn i32_to_odd(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return ((sign | ((158u - zeros) << 23u)) | ((n >> 8u) & 0x7fffffu)) | u32((n & 255u) != 0u);
 }
 
-fn rint_quotient_f16_holds(x: u32, s: u32) -> bool {
-    let q = bitcast<u32>(bitcast<f32>(ieee_to_f32_float16(x)) / bitcast<f32>(ieee_to_f32_float16(s)));
-    return ((q & 0x1fffu) - 0xffcu) > 8u;
-}
-
-fn saturate_signed_int4(v: i32) -> u32 {
-    return u32(clamp(v, -8, 7)) & 15u;
-}
-
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
+fn convert_ieee_float16(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 struct Parts {
@@ -152,45 +246,34 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-// Through a float32 whose last bit tells that something was lost (round to odd), so that the result is rounded once.
-fn i32_to_narrow_float16(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    let mantissa = ((n.significand >> 8u) & 0x7fffffu) | u32((n.significand & 255u) != 0u);
-    return convert_ieee_float16((n.sign | (u32(n.exponent) << 23u)) | mantissa);
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn convert_ieee_float16(x: u32) -> u32 {
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -201,12 +284,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32(code: u32) -> u32 {
-    if (code == 255u) { return 0x7fc00000u; }
-    return select(code << 23u, 0x400000u, code == 0u);
-}
-
-fn sign_extend_int4(code: u32) -> i32 {
-    return i32(code << 28u) >> 28u;
+fn saturate_signed_int4(v: i32) -> u32 {
+    return u32(clamp(v, -8, 7)) & 15u;
 }

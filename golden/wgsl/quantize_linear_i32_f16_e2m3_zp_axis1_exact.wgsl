@@ -45,77 +45,59 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
+fn finite_to_f32_float6e2m3(code: u32) -> u32 {
+    return expand_float6e2m3(code);
+}
+
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float6e2m3(code: u32) -> u32 {
+    let sign = (code >> 5u) << 31u;
+    let magnitude = code & 31u;
+    let exponent = magnitude >> 3u;
+    let mantissa = magnitude << 20u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x3f000000u);
+}
+
 fn quantize_linear(x: u32, scale: u32, zero_point: u32) -> u32 {
     return saturate_float_float6e2m3(add_f32(ieee_to_f32_float16(div_f16(i32_to_narrow_float16(sign_extend_int32(x)), scale)), zero_point));
 }
 
-// A format without NaN has its greatest number in place of it.
-fn saturate_float_float6e2m3(x: u32) -> u32 {
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
+}
+
+fn i32_to_narrow_float16(v: i32) -> u32 {
+    return convert_ieee_float16(i32_to_odd(v));
+}
+
+// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
+fn i32_to_odd(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return ((sign | ((158u - zeros) << 23u)) | ((n >> 8u) & 0x7fffffu)) | u32((n & 255u) != 0u);
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 31u; }
-    return ((x >> 31u) << 5u) | min(round_to_float6e2m3(magnitude), 31u);
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float6e2m3(magnitude: u32) -> u32 {
+fn round_to_float16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(20 + max(127 - biased, 0), 26));
-    return (u32(max(biased - 127, 0)) << 3u) + round_shift(significand, shift);
-}
-
-// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
-fn add_f32(x: u32, y: u32) -> u32 {
-    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
-    let a = select(x, y, swap);
-    let b = select(y, x, swap);
-    let aa = a & 0x7fffffffu;
-    let ab = b & 0x7fffffffu;
-    let opposite = ((a ^ b) >> 31u) != 0u;
-    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
-    if (aa == 0x7f800000u) { return a; }
-    let ea = max(i32(aa >> 23u), 1);
-    let eb = max(i32(ab >> 23u), 1);
-    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
-    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
-    let shift = u32(min(ea - eb, 27));
-    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
-    let sum = select(ma + aligned, ma - aligned, opposite);
-    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
-    let zeros = countLeadingZeros(sum);
-    let down = max(6u, zeros) - zeros;
-    let up = max(6u, zeros) - 6u;
-    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
-    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
-}
-
-// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
-    let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
-    return sign | min(bits, 0x7f800000u);
-}
-
-fn ieee_to_f32_float16(code: u32) -> u32 {
-    let magnitude = code & 0x7fffu;
-    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
-    let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let shift = u32(min(13 + max(113 - biased, 0), 26));
+    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
 }
 
 struct Parts {
@@ -154,33 +136,73 @@ fn parts_of_f16(magnitude: u32) -> Parts {
     return Parts(0u, i32(exponent), ((magnitude & 0x3ffu) | 0x400u) << 13u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
+fn ieee_to_f32_float16(code: u32) -> u32 {
+    let magnitude = code & 0x7fffu;
+    if (magnitude > 0x7c00u) { return 0x7fc00000u; }
+    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
+    return expand_float16(code);
 }
 
-// Through a float32 whose last bit tells that something was lost (round to odd), so that the result is rounded once.
-fn i32_to_narrow_float16(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    let mantissa = ((n.significand >> 8u) & 0x7fffffu) | u32((n.significand & 255u) != 0u);
-    return convert_ieee_float16((n.sign | (u32(n.exponent) << 23u)) | mantissa);
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float16(code: u32) -> u32 {
+    let sign = (code >> 15u) << 31u;
+    let magnitude = code & 0x7fffu;
+    let exponent = magnitude >> 10u;
+    let mantissa = magnitude << 13u;
+    if (exponent == 0u) {
+        if (magnitude == 0u) { return sign; }
+        let zeros = countLeadingZeros(mantissa) - 8u;
+        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
+    }
+    return sign | (mantissa + 0x38000000u);
 }
 
-fn convert_ieee_float16(x: u32) -> u32 {
+// x + y: three guard bits below the significand of the greater operand, the last of them sticky.
+fn add_f32(x: u32, y: u32) -> u32 {
+    let swap = (y & 0x7fffffffu) > (x & 0x7fffffffu);
+    let a = select(x, y, swap);
+    let b = select(y, x, swap);
+    let aa = a & 0x7fffffffu;
+    let ab = b & 0x7fffffffu;
+    let opposite = ((a ^ b) >> 31u) != 0u;
+    if ((aa > 0x7f800000u) || ((ab == 0x7f800000u) && opposite)) { return 0x7fc00000u; }
+    if (aa == 0x7f800000u) { return a; }
+    let ea = max(i32(aa >> 23u), 1);
+    let eb = max(i32(ab >> 23u), 1);
+    let ma = ((aa & 0x7fffffu) | (u32(aa >= 0x800000u) << 23u)) << 3u;
+    let mb = ((ab & 0x7fffffu) | (u32(ab >= 0x800000u) << 23u)) << 3u;
+    let shift = u32(min(ea - eb, 27));
+    let aligned = (mb >> shift) | u32((mb & ((1u << shift) - 1u)) != 0u);
+    let sum = select(ma + aligned, ma - aligned, opposite);
+    if (sum == 0u) { return select(a & 0x80000000u, 0u, opposite); }
+    let zeros = countLeadingZeros(sum);
+    let down = max(6u, zeros) - zeros;
+    let up = max(6u, zeros) - 6u;
+    let significand = ((sum >> down) | u32((sum & ((1u << down) - 1u)) != 0u)) << up;
+    return round_pack(a & 0x80000000u, ea + 5 - i32(zeros), significand);
+}
+
+// significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
+fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let shift = u32(2 + clamp(1 - exponent, 0, 25));
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
+    return sign | min(bits, 0x7f800000u);
+}
+
+// A format without NaN has its greatest number in place of it.
+fn saturate_float_float6e2m3(x: u32) -> u32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+    if (magnitude > 0x7f800000u) { return 31u; }
+    return ((x >> 31u) << 5u) | min(round_to_float6e2m3(magnitude), 31u);
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
+fn round_to_float6e2m3(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
     let biased = max(exponent, 1);
     let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let shift = u32(min(20 + max(127 - biased, 0), 26));
+    return (u32(max(biased - 127, 0)) << 3u) + round_shift(significand, shift);
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -189,34 +211,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn finite_to_f32_float6e2m3(code: u32) -> u32 {
-    return expand_float6e2m3(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float6e2m3(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
-    let magnitude = code & 31u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << zeros) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
 }

@@ -35,12 +35,16 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     y[unit] = word;
 }
 
+fn sign_extend_int8(code: u32) -> i32 {
+    return i32(code << 24u) >> 24u;
+}
+
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {
     return saturate_signed_int8(rint_int_by_f32(sign_extend_int32(x), scale) + zero_point);
 }
 
-fn saturate_signed_int8(v: i32) -> u32 {
-    return u32(clamp(v, -128, 127)) & 255u;
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
 struct Quotient {
@@ -141,10 +145,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
-}
-
-fn sign_extend_int8(code: u32) -> i32 {
-    return i32(code << 24u) >> 24u;
+fn saturate_signed_int8(v: i32) -> u32 {
+    return u32(clamp(v, -128, 127)) & 255u;
 }

@@ -39,21 +39,8 @@ fn quantize_linear(x: u32, scale: i32) -> u32 {
     return convert_fn_float8e4m3fn(div_int_by_int(sign_extend_int32(x), scale));
 }
 
-// What rounds beyond the greatest number becomes NaN.
-fn convert_fn_float8e4m3fn(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    let code = round_to_float8e4m3fn(magnitude);
-    if ((magnitude > 0x7f800000u) || (code > 126u)) { return 127u; }
-    return ((x >> 31u) << 7u) | code;
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float8e4m3fn(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(20 + max(121 - biased, 0), 26));
-    return (u32(max(biased - 121, 0)) << 3u) + round_shift(significand, shift);
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
 struct Quotient {
@@ -124,14 +111,27 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
+// What rounds beyond the greatest number becomes NaN.
+fn convert_fn_float8e4m3fn(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    let code = round_to_float8e4m3fn(magnitude);
+    if ((magnitude > 0x7f800000u) || (code > 126u)) { return 127u; }
+    return ((x >> 31u) << 7u) | code;
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float8e4m3fn(magnitude: u32) -> u32 {
+    let exponent = i32(magnitude >> 23u);
+    let biased = max(exponent, 1);
+    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
+    let shift = u32(min(20 + max(121 - biased, 0), 26));
+    return (u32(max(biased - 121, 0)) << 3u) + round_shift(significand, shift);
+}
+
 // value / 2^shift, half to even; shift in 1..31.
 fn round_shift(value: u32, shift: u32) -> u32 {
     let kept = value >> shift;
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
 }

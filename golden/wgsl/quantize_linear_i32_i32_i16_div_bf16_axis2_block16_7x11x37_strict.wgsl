@@ -21,7 +21,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = i / 37u * 3u + i % 37u / 16u;
-            let scale = i32_to_narrow_bfloat16(sign_extend_int32(y_scale[group]));
+            let scale = i32_to_bf16(sign_extend_int32(y_scale[group]));
             word |= quantize_linear(x[i], scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
@@ -29,25 +29,31 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
-    return saturate_signed_int16(rint_f32(bf16_to_f32(div_bf16(i32_to_narrow_bfloat16(sign_extend_int32(x)), scale))));
+    return saturate_signed_int16(rint_f32(bf16_to_f32(div_bf16(i32_to_bf16(sign_extend_int32(x)), scale))));
 }
 
-fn saturate_signed_int16(v: i32) -> u32 {
-    return u32(clamp(v, -32768, 32767)) & 0xffffu;
+fn sign_extend_int32(code: u32) -> i32 {
+    return i32(code);
 }
 
-// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
-fn rint_f32(x: u32) -> i32 {
-    let magnitude = x & 0x7fffffffu;
-    let exponent = i32(magnitude >> 23u);
-    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
-    let value = i32(select(rounded, 0x40000u, exponent >= 145));
-    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
+fn i32_to_bf16(v: i32) -> u32 {
+    return convert_bf16(i32_to_odd(v));
 }
 
-fn bf16_to_f32(x: u32) -> u32 {
-    let bits = x << 16u;
-    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
+// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
+fn i32_to_odd(v: i32) -> u32 {
+    if (v == 0) { return 0u; }
+    let sign = u32(v) & 0x80000000u;
+    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
+    let zeros = countLeadingZeros(magnitude);
+    let n = magnitude << (zeros & 31u);
+    return ((sign | ((158u - zeros) << 23u)) | ((n >> 8u) & 0x7fffffu)) | u32((n & 255u) != 0u);
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16(x: u32) -> u32 {
+    if ((x & 0x7fffffffu) > 0x7f800000u) { return 0x7fc0u; }
+    return (x + 0x7fffu + ((x >> 16u) & 1u)) >> 16u;
 }
 
 struct Parts {
@@ -89,33 +95,18 @@ fn parts(x: u32) -> Parts {
     return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
-struct Normal {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
+fn bf16_to_f32(x: u32) -> u32 {
+    let bits = x << 16u;
+    return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
-// Through a float32 whose last bit tells that something was lost (round to odd), so that the result is rounded once.
-fn i32_to_narrow_bfloat16(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let n = normal_of_i32(v);
-    let mantissa = ((n.significand >> 8u) & 0x7fffffu) | u32((n.significand & 255u) != 0u);
-    return convert_ieee_bfloat16((n.sign | (u32(n.exponent) << 23u)) | mantissa);
-}
-
-fn convert_ieee_bfloat16(x: u32) -> u32 {
+// The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
+fn rint_f32(x: u32) -> i32 {
     let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7fc0u; }
-    return ((x >> 31u) << 15u) | min(round_to_bfloat16(magnitude), 0x7f80u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_bfloat16(magnitude: u32) -> u32 {
     let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(16 + max(1 - biased, 0), 26));
-    return (u32(max(biased - 1, 0)) << 7u) + round_shift(significand, shift);
+    let rounded = round_shift((x & 0x7fffffu) | 0x800000u, u32(clamp(150 - exponent, 1, 25)));
+    let value = i32(select(rounded, 0x40000u, exponent >= 145));
+    return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
 // value / 2^shift, half to even; shift in 1..31.
@@ -126,14 +117,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
 }
 
-// An integer other than 0: significand * 2^(exponent - 158), with the leading one at bit 31.
-fn normal_of_i32(v: i32) -> Normal {
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    return Normal(sign, 158 - i32(zeros), magnitude << (zeros & 31u));
-}
-
-fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+fn saturate_signed_int16(v: i32) -> u32 {
+    return u32(clamp(v, -32768, 32767)) & 0xffffu;
 }
