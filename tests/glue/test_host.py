@@ -94,4 +94,4 @@ def test_languages_are_a_list_of_words() -> None:
 
 def test_the_help_names_the_languages() -> None:
     help_text = (Path(__file__).parents[2] / "qgen" / "cli" / "arguments.py").read_text(encoding="utf-8")
-    assert f"in these languages: {', '.join(LANGUAGES)}" in help_text
+    assert f"host code beside each kernel: {', '.join(LANGUAGES)}" in help_text
