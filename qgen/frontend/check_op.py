@@ -17,7 +17,7 @@ from qgen.frontend.check_expr import ABSENT, Absent, Result, Scope, Value, check
 from qgen.frontend.kinds import KINDS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Operand, Program, Stage
-from qgen.ir.rewrite import children, walk_body
+from qgen.ir.rewrite import children, walk_body, walk_expr
 from qgen.ir.types import Value as ValueType
 from qgen.ir.types import print_type
 
@@ -134,7 +134,7 @@ class _Checker:
                 case ast.Let(name, value, span):
                     if name in self._values:
                         raise self._fail("QG023", f"`{name}` is defined already", "choose another name", span)
-                    self._let(name, self._expr(value))
+                    self._let(name, self._expr(value), span)
                 case ast.Assign():
                     self._assign(stmt)
                 case ast.Branch(condition, then, otherwise, _):
@@ -146,10 +146,11 @@ class _Checker:
     def _expr(self, expr: ast.Expr) -> Result:
         return check_expr(expr, Scope(self._values, self._dtypes, self._fail))
 
-    def _let(self, name: str, value: Result) -> None:
+    def _let(self, name: str, value: Result, span: Span) -> None:
         if isinstance(value, Absent):
             self._values[name] = value
             return
+        self._check_reductions(value.expr, span)
         # Blocks become one body, in which two of them may have named a value alike.
         taken = {stmt.name for stmt in self._body if isinstance(stmt, ir.Let)}
         own = next(choice for choice in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if choice not in taken)
@@ -170,11 +171,26 @@ class _Checker:
             raise self._fail(
                 "QG011", f"`{stmt.name}` is {dtype.name}, the value is {found}", f"convert it: `… as {decl.type_name}`", stmt.span
             )
+        self._check_reductions(value.expr, stmt.span)
         self._written[stmt.name] = None
         self._body.append(ir.Write(stmt.name, value.expr))
         if decl.per_group and self._reads_elements(value.expr):
             hint = "reduce what is read of elements over the group: `reduce max over group (…)`"
             raise self._fail("QG028", f"`{stmt.name}` is one for a group, its value differs from element to element", hint, stmt.span)
+
+    def _check_reductions(self, expr: ir.Expr, span: Span) -> None:
+        """Refuse to reduce what a reduction finds: kernels go through the elements once for all reductions."""
+        if any(isinstance(node, ir.Reduce) and self._reduces(node.value) for node in walk_expr(expr)):
+            hint = "reduce what is computed of elements and of operands of the group alone"
+            raise self._fail("QG038", "a reduction of what a reduction finds", hint, span)
+
+    def _reduces(self, expr: ir.Expr) -> bool:
+        """Whether a reduction takes part in the value of an expression."""
+        lets = {stmt.name: stmt.value for stmt in self._body if isinstance(stmt, ir.Let)}
+        return any(
+            isinstance(node, ir.Reduce) or (isinstance(node, ir.Name) and node.name in lets and self._reduces(lets[node.name]))
+            for node in walk_expr(expr)
+        )
 
     def _reads_elements(self, expr: ir.Expr) -> bool:
         """Whether the value of an expression may differ between the elements of a group."""

@@ -88,6 +88,14 @@ FORMULAS: Mapping[str, Case] = {
     "greatest of integers": refuse("QG011", "max(z, z)", "y = max(z, z);"),
     "reduction of an integer": refuse("QG011", "reduce max over group (z)", "y = reduce max over group (z);"),
     "unknown reduction": refuse("QG012", "reduce sum over group (x)", "y = (reduce sum over group (x)) as Y;"),
+    "reduction of a reduction": refuse(
+        "QG038", "let a = reduce max over group (reduce min over group (x));", "let a = reduce max over group (reduce min over group (x)); y = z;"
+    ),
+    "reduction of a named reduction": refuse(
+        "QG038",
+        "let c = reduce max over group (x / b);",
+        "let a = reduce min over group (x); let b = a / s; let c = reduce max over group (x / b); y = c as Y;",
+    ),
     "a group's result that is an element's": refuse(
         "QG028", "t = x;", "y = z; t = x;", "x: X, z: Y", results="y: Y, t: X per group"
     ),
