@@ -97,7 +97,7 @@ def print_findings(found: Conformance, *, is_quiet: bool) -> None:
             continue
         texts = sum(len(cell.outcomes) for cell in cells)
         elements = sum(cell.elements for cell in cells)
-        what = f"{count(len(cells), 'kernel')} as {count(texts, 'text')}, {count(elements, 'element')}"
+        what = f"{count(len(cells) // len(found.plan.modes), 'kernel')} as {count(texts, 'text')}, {count(elements, 'element')}"
         right = "every one within its bound" if "fast" in found.plan.modes else "every bit as the oracle's"
         verdict = f"{count(wrong, 'kernel')} wrong" if wrong else right
         print(f"{stack.selector} ({stack.device}): {what}: {verdict}")

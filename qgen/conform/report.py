@@ -52,7 +52,7 @@ def build_report(found: Conformance) -> dict[str, Any]:
             {
                 "stack": stack.selector,
                 "device": stack.device,
-                "kernels": len(cells),
+                "kernels": len(cells) // len(found.plan.modes),
                 "texts": sum(len(cell.outcomes) for cell in cells),
                 "elements": sum(cell.elements for cell in cells),
                 "mismatches": sum(cell.mismatches for cell in cells),
