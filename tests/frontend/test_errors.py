@@ -89,11 +89,9 @@ FORMULAS: Mapping[str, Case] = {
     "reduction of an integer": refuse("QG011", "reduce max over group (z)", "y = reduce max over group (z);"),
     "unknown reduction": refuse("QG012", "reduce sum over group (x)", "y = (reduce sum over group (x)) as Y;"),
     "reduction of a reduction": refuse(
-
         "QG038",
         "let a = reduce max over group (reduce min over group (x));",
         "let a = reduce max over group (reduce min over group (x)); y = z;",
-
     ),
     "reduction of a named reduction": refuse(
         "QG038",
