@@ -201,9 +201,9 @@ def _calm_dividends(signature: Signature, groups: _Groups, scales: Values, zero_
     codes = inside.astype(np.float32).view(np.uint32).astype(np.int64)
     width = rng.choice(_NARROWER, count)
     middle = (codes >> width << width) + (1 << (width - 1)) + rng.integers(-_SMALL, _SMALL, count)
-    narrow = np.minimum(middle, 0xFFFFFFFF).astype(np.uint32).view(np.float32).astype(np.float64)
     kind = np.where(np.arange(count) // (KINDS * _RUN) % 2 == 0, rng.integers(0, 2 * _SMALL, count), KINDS)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # beside zero there are NaN
+        narrow = np.minimum(middle, 0xFFFFFFFF).astype(np.uint32).view(np.float32).astype(np.float64)
         return encode(np.select([kind < 2, kind < KINDS], [beside, narrow], inside) * scale, signature.x)
 
 
