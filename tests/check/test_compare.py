@@ -81,7 +81,7 @@ def test_code_that_only_calm_elements_reach_is_checked() -> None:
     def floor(expr: ir.Expr) -> ir.Expr:
         return replace(expr, name="floor") if isinstance(expr, ir.Builtin) and expr.name == "round" else expr
 
-    kernel = with_changed(quantize("uint8", per_axis(-1)), floor, only="rint_quotient_4")
+    kernel = with_changed(quantize("uint8", per_axis(-1)), floor, only="rint_quotient_4_vv")
     result = check_kernel(kernel, "cpu", [(50, 40)])
     assert result.mismatches > result.elements // 20
     assert result.first is not None

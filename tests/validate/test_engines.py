@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -95,10 +95,13 @@ def test_naga_wasm_survives_its_own_traps(naga_wasm: NagaWasm) -> None:
 
 
 def test_tint_leaves_this_process_alone() -> None:
-    [report] = validate_texts([("a", VALID)], engine="tint")
-    assert report.ok
-    assert "wgpudawn" not in sys.modules
-    assert "WGPU_BACKEND_TYPE" not in os.environ
+    program = (
+        "import os, sys; from qgen.validate import validate_texts; "
+        f"[report] = validate_texts([('a', '{VALID}')], engine='tint'); "
+        "print(report.ok, 'wgpudawn' in sys.modules, 'WGPU_BACKEND_TYPE' in os.environ)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "True False False\n"
 
 
 def test_all_gives_a_report_for_each_engine_and_text() -> None:
