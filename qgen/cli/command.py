@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except OSError as error:
         return _stop_writing(error, settings.color) if error.filename is None else _report_bug(error, settings.color)
-    except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, with its place, in place of a traceback
+    # What is meant for users was taken above. What is left is a bug, of any class: it is reported and exits as one.
+    except Exception as error:  # noqa: BLE001 - a bug may be of any class
         return _report_bug(error, settings.color)
 
 

@@ -127,7 +127,8 @@ def main() -> None:
     os.dup2(2, 1)  # whatever the library or the driver prints must not land among the answers
     try:
         judge = Judge(sys.argv[1])
-    except Exception as error:  # noqa: BLE001 - no library, driver or adapter: the reason is the answer
+    # A library that is absent or does not load, no driver, no adapter: each has a class of its own, and its words are sent.
+    except Exception as error:  # noqa: BLE001 - the errors have no class in common
         answers.write(json.dumps({"unavailable": f"{type(error).__name__}: {error}"}) + "\n")
         answers.close()
         return
