@@ -9,6 +9,7 @@ from qgen.compiler import make_request
 from qgen.fragment import PREFIX, Fragment, compile_fragment
 from qgen.frontend.check_op import ENTRY_POINT
 from qgen.kernel import Kernel, compile_request
+from qgen.profile import Profile, read_profile
 from qgen.shapes import Granularity
 from qgen.signatures import NEWEST_OPSET
 
@@ -34,6 +35,7 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     name: str | None = None,
     entry_point: str = ENTRY_POINT,
     group: int = 0,
+    profile: str | os.PathLike[str] | Profile | None = None,
 ) -> Kernel:
     """Return the kernel of one operator signature.
 
@@ -42,28 +44,31 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     uint8 or the scale's type. `granularity` is `per_tensor()`, `per_axis(axis)` or `blocked(axis, block_size)`. With a `shape` (of x) all
     sizes are baked into the text; without one uniforms have them, and one text serves every shape. `opset`, `precision` and `saturate` are
     as in ONNX (operators QuantizeLinear and DequantizeLinear, versions 10 to 28). `name`, `entry_point` and `group` (of the bindings) are
-    the host's choice. Raises `QgenError`, which says what is allowed.
+    the host's choice. A `profile`, or the path of one, has the schedules that `qgen tune` found; a kernel that is not in it has the
+    target's own. Raises `QgenError`, which says what is allowed.
     """
-    return compile_request(
-        make_request(
-            op,
-            x=x,
-            scale=scale,
-            y=y,
-            zero_point=zero_point,
-            granularity=granularity,
-            shape=shape,
-            opset=opset,
-            precision=precision,
-            saturate=saturate,
-            domain=domain,
-            numerics=numerics,
-            target=target,
-            name=name,
-            entry_point=entry_point,
-            group=group,
-        )
+    request = make_request(
+        op,
+        x=x,
+        scale=scale,
+        y=y,
+        zero_point=zero_point,
+        granularity=granularity,
+        shape=shape,
+        opset=opset,
+        precision=precision,
+        saturate=saturate,
+        domain=domain,
+        numerics=numerics,
+        target=target,
+        name=name,
+        entry_point=entry_point,
+        group=group,
     )
+    if profile is not None:
+        profile = profile if isinstance(profile, Profile) else read_profile(profile)
+        request = profile.apply(request)
+    return compile_request(request)
 
 
 def compile_function(  # an operator has this many choices

@@ -27,11 +27,11 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "emit",
         "evaluate",
         "compiler",
-        "oracle fragment",
+        "oracle fragment profile",
         "validate runtime",
         "kernel",
         "check importer glue",
-        "conform package",
+        "conform package tune",
         "api",
         "cli",
         "__init__",
@@ -45,7 +45,7 @@ ORACLE_IMPORTS: Final = frozenset({"errors", "dtypes", "arrays", "shapes", "sign
 
 _COMPUTING: Final = frozenset({
     "shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "conform",
-    "package", "cli",
+    "package", "tune", "cli",
 })  # fmt: skip
 
 DOORS: Final[dict[str, frozenset[str]]] = {

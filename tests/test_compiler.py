@@ -17,6 +17,7 @@ from qgen.errors import QgenError
 from qgen.formulas import find_operator
 from qgen.kernel import Kernel
 from qgen.passes.pipeline import PASSES
+from qgen.profile import Profile
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from tests.emit.sample import sample
 from tests.goldens import Goldens
@@ -65,6 +66,8 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "QG104": lambda _: quantize(numerics="loose"),
     "QG105": lambda _: quantize(entry_point="target"),
     "QG106": lambda _: broken_sidecar(),
+    "QG107": lambda folder: quantize(profile=folder / "none.toml"),
+    "QG108": lambda _: quantize(target="software", profile=Profile("adapter", "wgpu:vulkan", "webgpu", ())),
     "QG110": lambda folder: quantize(name="k").save(unwritable(folder)),
     "QG111": lambda _: quantize(name="k").run({"x": np.zeros(3, np.float32), "scale": np.ones((), np.float32)}, device="cpu"),
     "QG112": lambda _: shifted_float8(),

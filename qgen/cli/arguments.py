@@ -71,6 +71,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the kernel")
     group.add_argument("--numerics", metavar="M", help="exact (default), strict or fast (`qgen explain QG104`)")
     group.add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
+    group.add_argument("--profile", metavar="FILE", help="take lanes and workgroup from this profile (`qgen tune`)")
     group.add_argument("--name", metavar="N", help="the kernel's name (default: readable parts and a hash of the text)")
     group.add_argument("--entry-point", metavar="N", help="the entry point's name (default: main)")
     group.add_argument("--group", metavar="N", type=int, help="the bind group (default: 0)")
@@ -88,7 +89,23 @@ def read_request(arguments: argparse.Namespace) -> Request:
         words["granularity"] = per_axis(arguments.per_axis)
     if arguments.blocked is not None:
         words["granularity"] = blocked(*arguments.blocked)
-    return make_request(arguments.op, saturate=not arguments.no_saturate, **words)
+    return _apply_profile(arguments, make_request(arguments.op, saturate=not arguments.no_saturate, **words))
+
+
+def _apply_profile(arguments: argparse.Namespace, request: Request) -> Request:
+    """Return the request with the schedule that the profile has for it; without one it is as it was, and the user is told.
+
+    Raises `QgenError` QG107 where there is no profile, QG108 where it is one for another target.
+    """
+    if arguments.profile is None:
+        return request
+    from qgen.cli.terminal import warn  # start-up time
+    from qgen.profile import read_profile  # start-up time
+
+    profile = read_profile(arguments.profile)
+    if profile.find(request) is None:
+        warn(f"{arguments.profile} has no schedule for this kernel, which has its target's", arguments.color)
+    return profile.apply(request)
 
 
 def one_of(*names: str) -> Callable[[str], str]:

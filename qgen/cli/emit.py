@@ -86,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_function(arguments: argparse.Namespace) -> int:
     """Emit the functions of one signature, without a sidecar: who calls them binds."""
-    given = [name for name in ("glue", "also", "entry_point", "group") if getattr(arguments, name) is not None]
+    given = [name for name in ("glue", "also", "entry_point", "group", "profile") if getattr(arguments, name) is not None]
     if given:
-        arguments.parser.error(f"a function has no entry point and no bindings, so --{given[0].replace('_', '-')} has no meaning")
+        arguments.parser.error(f"a function has no entry point, bindings or schedule, so --{given[0].replace('_', '-')} has no meaning")
     from qgen.fragment import PREFIX, compile_fragment  # start-up time
     from qgen.kernel import write_text  # start-up time
 
@@ -133,7 +133,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
     from qgen.compiler import make_request  # start-up time
 
-    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "glue", "also", "form", "prefix")
+    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "profile", "glue", "also", "form", "prefix")
     given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
     if given:
         word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 from qgen import __version__
-from qgen.cli import build, check, conform, emit, exhaust, explain, onnx, package, run, selftest, show
+from qgen.cli import build, check, conform, emit, exhaust, explain, onnx, package, run, selftest, show, tune
 from qgen.cli import list as list_
 from qgen.cli.arguments import SIGNED_OPTIONS, one_of
 
@@ -24,6 +24,7 @@ COMMANDS: Final[dict[str, ModuleType]] = {
     "conform": conform,
     "exhaust": exhaust,
     "selftest": selftest,
+    "tune": tune,
     "show": show,
     "list": list_,
     "explain": explain,
@@ -44,6 +45,7 @@ _ORDER: Final = (
     "conform",
     "exhaust",
     "selftest",
+    "tune",
     "validate",
     "show",
     "list",

@@ -69,6 +69,10 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Clear the line."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Make room for a line of output; the bar comes back with the next percent."""
         if self._shows:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +38,16 @@ class Adapter:
     is_software: bool
     connect: Callable[[Needs], Executor] | None = None
     """What opens a device where that is not the Python API."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """One kernel to be timed: its text and sidecar, a plan that dispatches something, and the words of each input that is bound."""
+
+    wgsl: str
+    sidecar: Mapping[str, Any]
+    plan: DispatchPlan
+    inputs: Mapping[str, bytes]
 
 
 class Device:
@@ -91,6 +101,27 @@ class Device:
         after = session.execute(wgsl, plan, images, read)
         contents = {name: read_image(images[name], after[name]) for name in read}
         return {name: contents[name] for name in outputs}
+
+    def time(self, runs: Sequence[TimedRun], rounds: int, done: Callable[[int], None] = lambda _: None) -> list[list[int]]:
+        """Return what each run took in each of `rounds` rounds, in ticks of the device's clock: runs take turns, so that ratios hold.
+
+        `done` is called with the number of rounds that are over. Raises `UnavailableError` QG613 where the adapter has no timestamps,
+        QG621 where it is one in JavaScript, and otherwise as `run` does.
+        """
+        session = self._session(Needs(("timestamp-query",), ()))
+        if not isinstance(session, Session):
+            message = f"`{self.name}` is driven from JavaScript, where qgen takes no times"
+            raise UnavailableError("QG621", message, hint="take an adapter of `wgpu:` or `dawn:`")
+        loaded = []
+        for run in runs:
+            roles = {buffer["name"]: buffer["role"] for buffer in run.sidecar["buffers"]}
+            check_fits(run.plan, session.limits, self.name)
+            _check_inputs(run.plan, roles, run.inputs)
+            loaded.append(session.load(run.wgsl, run.plan, build_images(run.plan, roles, run.inputs, canaries=False)))
+        ticks = session.time(loaded, rounds, done)
+        for kernel in loaded:
+            kernel.destroy()
+        return ticks
 
     def _session(self, needs: Needs) -> Executor:
         if needs not in self._sessions:

@@ -70,6 +70,11 @@ def _device(native: object = None, **adapter: object) -> Device:
     return Device(Adapter("wgpu", MODULE, lambda: handle, "Example adapter", "wgpu:vulkan", is_software=False))
 
 
+def _scripted() -> Device:
+    executor = SimpleNamespace(limits={}, is_lost=False)
+    return Device(Adapter("node", None, lambda: None, "Example adapter", "node:webgpu", is_software=False, connect=lambda _: executor))
+
+
 def _run(device: Device, inputs: Mapping[str, bytes] | None = None, wgsl: str = TIMES, **requires: object) -> object:
     sidecar = times_three()
     sidecar["requires"] |= requires
@@ -110,6 +115,7 @@ ERRORS: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
     "QG617": lambda _: _run(_device(limits=OFFERED | {"max-storage-buffer-binding-size": 1 << 27}), {"x": bytes(17)}),
     "QG618": lambda _: _execute(GPUOutOfMemoryError("Not enough memory left")),
     "QG619": lambda _: _execute(GPUError("Parent device is lost")),
+    "QG621": lambda _: _scripted().time([], 1),
     "QG620": lambda _: _device(request_device_sync=_fail(RuntimeError("Request device failed"))),
 }
 
