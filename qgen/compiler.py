@@ -146,7 +146,6 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
         target=request.target,
         group=request.group,
         op=_describe(request),
-        division=signature.division if isinstance(signature.division, DType) else None,
         uses_native=uses_native,
         sha256=digest,
     )

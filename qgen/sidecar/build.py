@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from qgen.dtypes import DType
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Operand, Program
 from qgen.ir.rewrite import walk_body, walk_stmts
 from qgen.passes.plan import MAX_ELEMENTS, Plan
 from qgen.shapes import Blocked, PerAxis, PerTensor
+from qgen.sidecar.error import fast_error
 from qgen.sidecar.formulas import Formula
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
 from qgen.target import Target
@@ -40,8 +40,6 @@ class SidecarSpec:
     target: Target
     group: int
     op: dict[str, Any]
-    division: DType | None
-    """What QuantizeLinear rounds its quotient to; None where there is none, or it is kept exact."""
     uses_native: bool
     """Whether native float arithmetic decides bits."""
     sha256: str
@@ -142,20 +140,8 @@ def _numerics(spec: SidecarSpec) -> dict[str, Any]:
     if not spec.uses_native:
         return {"mode": spec.mode, "relies_on": [], "max_error": 0}
     if spec.mode == "fast":
-        return {"mode": spec.mode, "relies_on": [DOMAIN], "max_error": fast_error(spec.checked.outputs[0].dtype, spec.division)}
+        return {"mode": spec.mode, "relies_on": [NEAREST_EVEN, DOMAIN], "max_error": fast_error(spec.checked, spec.program)}
     return {"mode": spec.mode, "relies_on": [NEAREST_EVEN], "max_error": 0}
-
-
-def fast_error(y: DType, division: DType | None) -> int:
-    """Return the bound of `fast`, in steps from one code of `y` to the next, where `DOMAIN` is met.
-
-    A native quotient is within 2.5 ULP and a native product within one. Midpoints between two values of `division`, or between two codes of
-    y, lie further apart, so at most one is crossed: one step of `division`, or one of y, whichever is the greater. A quotient that does
-    not saturate an integer of b bits is below 2^b, where the step of m mantissa bits is at most 2^(b - 1 - m).
-    """
-    if division is None or not y.is_integer:
-        return 1
-    return max(1, 1 << max(0, y.bits - 1 - division.mantissa_bits))
 
 
 def _option(text: str) -> tuple[str, int]:

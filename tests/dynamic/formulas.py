@@ -77,5 +77,5 @@ def compile_formula(
     wgsl = emit_module(ModuleSpec(legal, checked, plans, shape, mode, native, target, 0))
     digest = hashlib.sha256(wgsl.encode()).hexdigest()
     description = {"domain": "user", "type": op.name, "opset": [1, 1], "attributes": {}}
-    spec = SidecarSpec("user", checked, legal, plans, shape, mode, target, 0, description, None, native, digest)
+    spec = SidecarSpec("user", checked, legal, plans, shape, mode, target, 0, description, native, digest)
     return Formula(granularity, checked, legal, wgsl, build_sidecar(spec))
