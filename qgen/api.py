@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from qgen.compiler import make_request
 from qgen.fragment import PREFIX, Fragment, compile_fragment
 from qgen.frontend.check_op import ENTRY_POINT
-from qgen.kernel import Kernel, compile_request
+from qgen.kernel import Kernel, compile_request, know_scale
 from qgen.shapes import Granularity
 from qgen.signatures import NEWEST_OPSET
 
 if TYPE_CHECKING:
     from qgen.importer.bundle import Bundle
+    from qgen.kernel import Array
 
 
 def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator has this many choices
@@ -34,6 +35,8 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     name: str | None = None,
     entry_point: str = ENTRY_POINT,
     group: int = 0,
+    plain_scale: bool = False,
+    known_scale: Array | None = None,
 ) -> Kernel:
     """Return the kernel of one operator signature.
 
@@ -42,28 +45,33 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     uint8 or the scale's type. `granularity` is `per_tensor()`, `per_axis(axis)` or `blocked(axis, block_size)`. With a `shape` (of x) all
     sizes are baked into the text; without one uniforms have them, and one text serves every shape. `opset`, `precision` and `saturate` are
     as in ONNX (operators QuantizeLinear and DequantizeLinear, versions 10 to 28). `name`, `entry_point` and `group` (of the bindings) are
-    the host's choice. Raises `QgenError`, which says what is allowed.
+    the host's choice.
+
+    An `exact` kernel tests each scale, and has code for those with which native arithmetic may be wrong. Give `known_scale` (an array of
+    the scale's dtype and shape) where the scales are known: where all of them pass, the kernel has neither, is shorter and faster, and as
+    exact for these and all others that pass; the sidecar says under `assumes` which do, and `Kernel.run` refuses others. `plain_scale`
+    says the same of scales that are not at hand. Raises `QgenError`, which says what is allowed.
     """
-    return compile_request(
-        make_request(
-            op,
-            x=x,
-            scale=scale,
-            y=y,
-            zero_point=zero_point,
-            granularity=granularity,
-            shape=shape,
-            opset=opset,
-            precision=precision,
-            saturate=saturate,
-            domain=domain,
-            numerics=numerics,
-            target=target,
-            name=name,
-            entry_point=entry_point,
-            group=group,
-        )
+    request = make_request(
+        op,
+        x=x,
+        scale=scale,
+        y=y,
+        zero_point=zero_point,
+        granularity=granularity,
+        shape=shape,
+        opset=opset,
+        precision=precision,
+        saturate=saturate,
+        domain=domain,
+        numerics=numerics,
+        target=target,
+        name=name,
+        entry_point=entry_point,
+        group=group,
+        plain_scale=plain_scale,
     )
+    return compile_request(request if known_scale is None else know_scale(request, known_scale))
 
 
 def compile_function(  # an operator has this many choices
@@ -81,6 +89,8 @@ def compile_function(  # an operator has this many choices
     target: str = "webgpu",
     name: str | None = None,
     prefix: str = PREFIX,
+    plain_scale: bool = False,
+    known_scale: Array | None = None,
 ) -> Fragment:
     """Return functions that dequantize elements of x, to paste into a shader that has entry points and bindings of its own.
 
@@ -102,15 +112,17 @@ def compile_function(  # an operator has this many choices
         numerics=numerics,
         target=target,
         name=name,
+        plain_scale=plain_scale,
     )
-    return compile_fragment(request, prefix)
+    return compile_fragment(request if known_scale is None else know_scale(request, known_scale), prefix)
 
 
-def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked") -> Bundle:
+def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked", any_scale: bool = False) -> Bundle:
     """Return the kernels of every QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear node of an ONNX model.
 
-    `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. Raises `QgenError` where the file is no model.
+    `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. A kernel relies on the values of a scale that the model
+    fixes, as with `known_scale` of `compile`, unless it is to take `any_scale`. Raises `QgenError` where the file is no model.
     """
     from qgen.importer import load_bundle  # onnx is an extra, and slow to import
 
-    return load_bundle(model, shapes=shapes)
+    return load_bundle(model, shapes=shapes, any_scale=any_scale)
