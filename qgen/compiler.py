@@ -24,6 +24,7 @@ from qgen.ir.program import Program
 from qgen.numerics.library import is_conditional
 from qgen.passes.discharge import Condition
 from qgen.passes.pipeline import Variant, lower_program, scale_condition
+from qgen.passes.plan import Plan
 from qgen.passes.realise import MODES
 from qgen.passes.rename import is_reserved
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, check_shape, make_view, normalize_axis
@@ -70,6 +71,8 @@ class Compiled:
     request: Request
     checked: Program
     legal: Program
+    plans: tuple[Plan, ...]
+    """The plan of each kernel of `legal`."""
 
 
 def make_request(
@@ -158,7 +161,7 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
         sha256=digest,
         assumption=assumption,
     )
-    return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal)
+    return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal, plans)
 
 
 def request_of_sidecar(sidecar: dict[str, Any]) -> Request:

@@ -23,7 +23,7 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "frontend",
         "numerics formulas target",
         "passes",
-        "sidecar",
+        "sidecar cost",
         "emit",
         "evaluate",
         "plain",
