@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from qgen.compiler import make_request
 from qgen.fragment import PREFIX, Fragment, compile_fragment
 from qgen.frontend.check_op import ENTRY_POINT
-from qgen.kernel import Kernel, compile_request
+from qgen.kernel import Kernel, compile_request, know_scale
 from qgen.profile import Profile, read_profile
 from qgen.shapes import Granularity
 from qgen.signatures import NEWEST_OPSET
 
 if TYPE_CHECKING:
     from qgen.importer.bundle import Bundle
+    from qgen.kernel import Array
 
 
 def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator has this many choices
@@ -35,6 +36,8 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     name: str | None = None,
     entry_point: str = ENTRY_POINT,
     group: int = 0,
+    plain_scale: bool = False,
+    known_scale: Array | None = None,
     profile: str | os.PathLike[str] | Profile | None = None,
 ) -> Kernel:
     """Return the kernel of one operator signature.
@@ -45,7 +48,12 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
     sizes are baked into the text; without one uniforms have them, and one text serves every shape. `opset`, `precision` and `saturate` are
     as in ONNX (operators QuantizeLinear and DequantizeLinear, versions 10 to 28). `name`, `entry_point` and `group` (of the bindings) are
     the host's choice. A `profile`, or the path of one, has the schedules that `qgen tune` found; a kernel that is not in it has the
-    target's own. Raises `QgenError`, which says what is allowed.
+    target's own.
+
+    An `exact` kernel tests each scale, and has code for those with which native arithmetic may be wrong. Give `known_scale` (an array of
+    the scale's dtype and shape) where the scales are known: where all of them pass, the kernel has neither, is shorter and faster, and as
+    exact for these and all others that pass; the sidecar says under `assumes` which do, and `Kernel.run` refuses others. `plain_scale`
+    says the same of scales that are not at hand. Raises `QgenError`, which says what is allowed.
     """
     request = make_request(
         op,
@@ -64,11 +72,12 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
         name=name,
         entry_point=entry_point,
         group=group,
+        plain_scale=plain_scale,
     )
     if profile is not None:
         profile = profile if isinstance(profile, Profile) else read_profile(profile)
         request = profile.apply(request)
-    return compile_request(request)
+    return compile_request(request if known_scale is None else know_scale(request, known_scale))
 
 
 def compile_function(  # an operator has this many choices
@@ -86,6 +95,8 @@ def compile_function(  # an operator has this many choices
     target: str = "webgpu",
     name: str | None = None,
     prefix: str = PREFIX,
+    plain_scale: bool = False,
+    known_scale: Array | None = None,
 ) -> Fragment:
     """Return functions that dequantize elements of x, to paste into a shader that has entry points and bindings of its own.
 
@@ -107,15 +118,17 @@ def compile_function(  # an operator has this many choices
         numerics=numerics,
         target=target,
         name=name,
+        plain_scale=plain_scale,
     )
-    return compile_fragment(request, prefix)
+    return compile_fragment(request if known_scale is None else know_scale(request, known_scale), prefix)
 
 
-def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked") -> Bundle:
+def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked", any_scale: bool = False) -> Bundle:
     """Return the kernels of every QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear node of an ONNX model.
 
-    `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. Raises `QgenError` where the file is no model.
+    `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. A kernel relies on the values of a scale that the model
+    fixes, as with `known_scale` of `compile`, unless it is to take `any_scale`. Raises `QgenError` where the file is no model.
     """
     from qgen.importer import load_bundle  # onnx is an extra, and slow to import
 
-    return load_bundle(model, shapes=shapes)
+    return load_bundle(model, shapes=shapes, any_scale=any_scale)

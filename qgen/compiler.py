@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,10 +22,13 @@ from qgen.frontend.check_op import ENTRY_POINT, Binding, check_op
 from qgen.ir.names import snake_case
 from qgen.ir.program import Program
 from qgen.numerics.library import is_conditional
-from qgen.passes.pipeline import Variant, lower_program
+from qgen.passes.discharge import Condition
+from qgen.passes.pipeline import Variant, lower_program, scale_condition
+from qgen.passes.plan import Plan
 from qgen.passes.realise import MODES
 from qgen.passes.rename import is_reserved
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, check_shape, make_view, normalize_axis
+from qgen.sidecar.assumption import Assumption
 from qgen.sidecar.build import SidecarSpec, build_sidecar
 from qgen.signatures import NEWEST_OPSET, ONNX, Signature, opset_range, resolve_signature
 from qgen.target import Target, load_target
@@ -51,6 +54,8 @@ class Request:
     name: str | None = None
     entry_point: str = ENTRY_POINT
     group: int = 0
+    plain_scale: bool = False
+    """Whether every scale meets what quick code asks of it, so that the kernel need not test it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class Compiled:
     request: Request
     checked: Program
     legal: Program
+    plans: tuple[Plan, ...]
+    """The plan of each kernel of `legal`."""
 
 
 def make_request(
@@ -86,6 +93,7 @@ def make_request(
     name: str | None = None,
     entry_point: str = ENTRY_POINT,
     group: int = 0,
+    plain_scale: bool = False,
 ) -> Request:
     """Return the request that these words mean; raises `QgenError` where the operator, a shape or a choice does not exist."""
     granularity = PerTensor() if granularity is None else granularity
@@ -117,7 +125,7 @@ def make_request(
         raise QgenError("QG105", f"`{name}` cannot name a kernel", hint="use at most 128 of a-z, 0-9 and _")
     if not 0 <= group <= _MAX_GROUP:
         raise QgenError("QG105", f"bind group {group} does not exist", hint=f"WebGPU's default limits have groups 0 to {_MAX_GROUP}")
-    return Request(signature, granularity, shape, numerics, load_target(target), name, entry_point, group)
+    return Request(signature, granularity, shape, numerics, load_target(target), name, entry_point, group, plain_scale)
 
 
 def compile_kernel(request: Request, observe: Observer | None = None) -> Compiled:
@@ -125,7 +133,7 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
     request = canonical_request(request)
     signature = request.signature
     checked = check_signature(signature)
-    variant = Variant(request.mode, request.granularity, request.shape, request.target)
+    variant = Variant(request.mode, request.granularity, request.shape, request.target, request.plain_scale)
     try:
         legal, plans = lower_program(_with_entry_point(checked, request.entry_point), variant, observe)
     except QgenError as error:
@@ -133,7 +141,9 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
             error.source = find_operator(signature.op)[0].text
         raise
     uses_native = any(is_conditional(function.name) for function in legal.functions)
-    wgsl = emit_module(ModuleSpec(legal, checked, plans, request.shape, request.mode, uses_native, request.target, request.group))
+    assumption = find_assumption(request)
+    assumes = None if assumption is None else assumption.condition
+    wgsl = emit_module(ModuleSpec(legal, checked, plans, request.shape, request.mode, uses_native, request.target, request.group, assumes))
     digest = hashlib.sha256(wgsl.encode()).hexdigest()
     name = request.name or f"{readable_name(request)}_{digest[:HASH_DIGITS]}"
     spec = SidecarSpec(
@@ -148,8 +158,9 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
         op=_describe(request),
         uses_native=uses_native,
         sha256=digest,
+        assumption=assumption,
     )
-    return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal)
+    return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal, plans)
 
 
 def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
@@ -181,6 +192,7 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
             name=sidecar["name"],
             entry_point=entry["entry_point"],
             group=entry["bindings"][0]["group"],
+            plain_scale=bool(sidecar.get("assumes")),
             **attributes,
         )
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -215,7 +227,31 @@ def canonical_request(request: Request) -> Request:
     if request.shape is not None and not isinstance(granularity, PerTensor):
         axis = normalize_axis(granularity.axis, len(request.shape))
         granularity = PerAxis(axis) if isinstance(granularity, PerAxis) else Blocked(axis, granularity.block_size)
-    return Request(newest, granularity, request.shape, request.mode, request.target, request.name, request.entry_point, request.group)
+    plain_scale = request.plain_scale and _condition(newest, request.mode) is not None
+    return replace(request, signature=newest, granularity=granularity, plain_scale=plain_scale)
+
+
+def find_condition(request: Request) -> Condition | None:
+    """Return what the quick code of a kernel asks of every scale, whatever x is; None where it asks nothing, or there is no quick code."""
+    return _condition(canonical_request(request).signature, request.mode)
+
+
+@lru_cache(maxsize=256)
+def _condition(signature: Signature, mode: str) -> Condition | None:
+    return scale_condition(check_signature(signature), mode)
+
+
+@lru_cache(maxsize=256)
+def _assumption(signature: Signature, mode: str) -> Assumption | None:
+    from qgen.plain import make_assumption  # numpy is not needed to emit a kernel that assumes nothing
+
+    condition = _condition(signature, mode)
+    return None if condition is None else make_assumption(condition)
+
+
+def find_assumption(request: Request) -> Assumption | None:
+    """Return what the kernel of a canonical request relies on of an input's values."""
+    return _assumption(request.signature, request.mode) if request.plain_scale else None
 
 
 @lru_cache(maxsize=1024)
@@ -260,7 +296,7 @@ def readable_name(request: Request) -> str:
     if request.shape is not None:
         dims = "x".join(str(dim) for dim in request.shape) or "scalar"
         parts.append(dims if len(dims) <= _LONGEST_SHAPE else f"rank{len(request.shape)}")
-    return "_".join([*parts, request.mode])
+    return "_".join([*parts, request.mode, *(["plain"] if request.plain_scale else [])])
 
 
 def _number(value: int) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from qgen.compiler import HASH_DIGITS, Request, canonical_request, check_signature, readable_name
+from qgen.compiler import HASH_DIGITS, Request, canonical_request, check_signature, find_assumption, readable_name
 from qgen.emit.fragment import emit_fragment
 from qgen.emit.module import ModuleSpec
 from qgen.errors import QgenError
@@ -54,7 +54,7 @@ def compile_fragment(request: Request, prefix: str = PREFIX) -> Fragment:
         hint = "use a letter and at most 63 letters, digits and _, and no reserved word"
         raise QgenError("QG962", f"`{prefix}` cannot be a prefix", hint=hint)
     checked = check_signature(signature)
-    variant = Variant(request.mode, request.granularity, request.shape, request.target)
+    variant = Variant(request.mode, request.granularity, request.shape, request.target, request.plain_scale)
     try:
         legal, plan = lower_fragment(checked, variant, prefix)
     except QgenError as error:
@@ -62,7 +62,10 @@ def compile_fragment(request: Request, prefix: str = PREFIX) -> Fragment:
             error.hint = "cut the tensor into parts, and make a function for each"
         raise
     uses_native = any(is_conditional(function.name.removeprefix(f"{prefix}_")) for function in legal.functions)
-    wgsl = emit_fragment(ModuleSpec(legal, checked, (plan,), request.shape, request.mode, uses_native, request.target, 0), prefix)
+    assumption = find_assumption(request)
+    assumes = None if assumption is None else assumption.condition
+    spec = ModuleSpec(legal, checked, (plan,), request.shape, request.mode, uses_native, request.target, 0, assumes)
+    wgsl = emit_fragment(spec, prefix)
     digest = hashlib.sha256(wgsl.encode()).hexdigest()
     name = request.name or f"{readable_name(request)}_function_{digest[:HASH_DIGITS]}"
     return Fragment(name, wgsl, prefix, request, checked, legal)

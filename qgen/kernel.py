@@ -6,16 +6,18 @@ import os
 import secrets
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from qgen.compiler import Compiled, Request, compile_kernel
-from qgen.errors import QgenError, UnavailableError
+from qgen.compiler import Compiled, Request, compile_kernel, find_condition
+from qgen.errors import InternalError, QgenError, UnavailableError
 from qgen.ir.program import Program
+from qgen.passes.discharge import Condition
 from qgen.shapes import check_operand_shapes, make_view, scale_shape
 from qgen.sidecar.plan import DispatchPlan, plan_dispatch
 from qgen.sidecar.text import print_sidecar
+from qgen.signatures.tables import DYNAMIC
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,12 +77,13 @@ class Kernel:
 
         `inputs` has the logical arrays by ONNX name (`x`, `y_scale`, …), each of its exact dtype. `device` is `auto` (an adapter, else the
         CPU), `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG112
-        for a float8 zero point of DequantizeLinear that is not zero, QG240 for a wrong dtype, QG220 to QG228 for shapes that do not go
-        together, `UnavailableError` where there is no such device.
+        for a float8 zero point of DequantizeLinear that is not zero, QG113 for a scale that a kernel for plain scales does not take, QG240
+        for a wrong dtype, QG220 to QG228 for shapes that do not go together, `UnavailableError` where there is no such device.
         """
         from qgen.arrays import pack_words, unpack_words  # numpy is not needed to emit
 
         plan = self.plan({name: _shape(array) for name, array in self._checked(inputs).items()})
+        self.hold_scale(inputs)
         operands = self.compiled.checked.operands
         words = {
             operand.name: pack_words(inputs[operand.name], operand.dtype)
@@ -142,6 +145,15 @@ class Kernel:
 
         return evaluate_reference(self.compiled.checked, self.request.granularity, self._checked(inputs))
 
+    def hold_scale(self, inputs: Mapping[str, Array]) -> None:
+        """Hold the scale to what the kernel relies on; raises `QgenError` QG113 for one that it does not take. Most kernels take any."""
+        if not self.request.plain_scale:
+            return
+        condition = find_condition(self.request)
+        if condition is None:
+            raise InternalError(f"{self.name} is for plain scales, and there is no condition on them")
+        _hold_plain(condition, inputs[condition.scale.name], self.name)
+
     def _checked(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         missing = [name for name in self.inputs if name not in inputs]
         unknown = [name for name in inputs if name not in self.inputs]
@@ -161,6 +173,49 @@ class Kernel:
                 hint = "shift x before it is quantized: the operator has no zero point for float8"
                 raise QgenError("QG112", f"{message}, and is never subtracted", hint=hint, place=self.name)
             warnings.warn(f"{message}, and takes no part in the result", stacklevel=4)
+
+
+def know_scale(request: Request, scale: Array) -> Request:
+    """Return the request for the kernel that need not test these scales, where each meets what quick code asks of it; else `request`.
+
+    `scale` is of the scale's dtype and shape. Raises `QgenError` QG111 where the operator takes no scale, QG240 for another dtype, QG220 to
+    QG228 for a shape that does not go with a baked one, QG113 where `request` is for plain scales and one of these is not.
+    """
+    from qgen.arrays import to_codes  # numpy is not needed to emit
+
+    signature = request.signature
+    if signature.op == DYNAMIC:
+        raise QgenError("QG111", f"{DYNAMIC} takes no scale", hint="its scale is a result, and not known before it is run")
+    codes = to_codes(scale, signature.scale)
+    if request.shape is not None:
+        check_operand_shapes(request.granularity, request.shape, _shape(scale), None)
+    condition = find_condition(request)
+    if condition is not None and request.plain_scale:
+        _hold_plain(condition, scale, "the kernel")
+    return know_codes(request, codes)
+
+
+def know_codes(request: Request, codes: NDArray[np.uint32]) -> Request:
+    """Return the request for the kernel that need not test scales of these codes, where each meets what is asked of it; else `request`."""
+    from qgen.plain import are_plain  # numpy is not needed to emit
+
+    condition = find_condition(request)
+    is_plain = condition is not None and bool(are_plain(condition, codes).all())
+    return replace(request, plain_scale=True) if is_plain else request
+
+
+def _hold_plain(condition: Condition, scale: Array, place: str) -> None:
+    """Raise `QgenError` QG113 where a scale is not plain."""
+    from qgen.arrays import to_codes  # numpy is not needed to emit
+    from qgen.plain import are_plain, describe_condition  # the same
+
+    codes = to_codes(scale, condition.scale.dtype).reshape(-1)
+    wrong = (~are_plain(condition, codes)).nonzero()[0]
+    if not len(wrong):
+        return
+    name, at = condition.scale.name, int(wrong[0])
+    message = f"element {at} of `{name}` is {scale.reshape(-1)[at]}, and the kernel relies on this: {describe_condition(condition)}"
+    raise QgenError("QG113", message, hint="emit the kernel without known or plain scales: it takes any", place=place)
 
 
 def compile_request(request: Request) -> Kernel:

@@ -111,6 +111,8 @@ def describe_kernel(request: Request) -> Key:
     if not signature.saturate:
         key["saturate"] = False
     key["numerics"] = request.mode
+    if request.plain_scale:
+        key["plain_scale"] = True
     if shape is not None:
         key["shape"] = list(shape)
     return key

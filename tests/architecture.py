@@ -23,9 +23,10 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "frontend",
         "numerics formulas target",
         "passes",
-        "sidecar",
+        "sidecar cost",
         "emit",
         "evaluate",
+        "plain",
         "compiler",
         "oracle fragment profile",
         "validate runtime",
@@ -44,7 +45,7 @@ ORACLE_IMPORTS: Final = frozenset({"errors", "dtypes", "arrays", "shapes", "sign
 """The oracle judges passes, numerics and evaluator, so it may not share anything with them."""
 
 _COMPUTING: Final = frozenset({
-    "shapes", "arrays", "evaluate", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "conform",
+    "shapes", "arrays", "evaluate", "plain", "compiler", "oracle", "importer", "validate", "runtime", "glue", "kernel", "check", "conform",
     "package", "tune", "cli",
 })  # fmt: skip
 

@@ -71,6 +71,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "QG110": lambda folder: quantize(name="k").save(unwritable(folder)),
     "QG111": lambda _: quantize(name="k").run({"x": np.zeros(3, np.float32), "scale": np.ones((), np.float32)}, device="cpu"),
     "QG112": lambda _: shifted_float8(),
+    "QG113": lambda _: quantize(name="k", plain_scale=True).run({"x": np.zeros(3, np.float32), "y_scale": np.zeros((), np.float32)}, "cpu"),
     "QG301": lambda _: lower(UNCOMPUTED),
     "QG304": lambda _: lower(COLLIDING),
     "QG302": lambda _: quantize(shape=(2**16, 2**16)),

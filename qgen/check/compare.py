@@ -118,6 +118,7 @@ def find_reference(kernel: Kernel, inputs: Mapping[str, Array]) -> dict[str, Arr
 
 def run_kernel(kernel: Kernel, device: str, inputs: Mapping[str, Array], model: ArithmeticModel | None = None) -> dict[str, Words]:
     """Return the words of each output; on an adapter, canaries around every buffer are checked, on the CPU `model` is evaluated."""
+    kernel.hold_scale(inputs)
     operands = [operand for operand in kernel.compiled.checked.bound if not operand.is_output]
     words = {operand.name: pack_words(inputs[operand.name], operand.dtype) for operand in operands}
     plan = kernel.plan({name: tuple(array.shape) for name, array in inputs.items()})

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from qgen.arrays import from_codes
 from qgen.check.edges import Codes, Values, decode, edge_codes, encode, pick_edges, step_codes, value_range
 from qgen.check.reduced import make_reduced
+from qgen.compiler import find_condition
 from qgen.dtypes import DType
 from qgen.kernel import Kernel
+from qgen.plain import are_plain, plain_intervals
 from qgen.shapes import Blocked, Granularity, PerAxis, make_view, scale_shape
 from qgen.signatures import Signature
 
@@ -50,7 +52,8 @@ def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int, *, calm: bool
     """Return inputs for `kernel` by ONNX name, x of `shape`; the same for the same arguments.
 
     Where the scale is one for the whole tensor, its kind and its edge go by the seed: seeds in order give all of them. With `calm`, scales
-    and elements are ordinary but for a few. Raises `QgenError` QG220 to QG222 where the shape does not fit the kernel's granularity.
+    and elements are ordinary but for a few. A kernel for plain scales gets no others: those at the ends of what it takes, in turn, in the
+    place of what it does not. Raises `QgenError` QG220 to QG222 where the shape does not fit the kernel's granularity.
     """
     signature, granularity = kernel.request.signature, kernel.request.granularity
     shared = scale_shape(granularity, shape)
@@ -64,18 +67,28 @@ def make_inputs(kernel: Kernel, shape: tuple[int, ...], seed: int, *, calm: bool
     has_values = has_zero_point and (signature.is_quantize or not quantized.is_float8)
     zero_points = _zero_points(quantized, groups.count, seed, rng) if has_values else np.zeros(groups.count, np.uint32)
     if signature.is_quantize:
-        scales = _scales_to_divide(signature, groups.count, seed, rng, calm=calm)
+        scales = _taken(kernel, _scales_to_divide(signature, groups.count, seed, rng, calm=calm), seed)
         find = _calm_dividends if calm else _dividends
         x = find(signature, groups, decode(scales, signature.scale), decode(zero_points, quantized), seed)
     else:
         codes = _some(quantized, groups.count, rng)
         factors = decode(codes, quantized) - decode(zero_points, quantized)
-        scales = _scales_to_multiply(signature, factors, seed, rng, calm=calm)
+        scales = _taken(kernel, _scales_to_multiply(signature, factors, seed, rng, calm=calm), seed)
         x = _some(quantized, groups.of.size, rng) if calm else _factors(signature, groups, codes, decode(zero_points, quantized), seed)
     arrays = [from_codes(x, signature.x, shape), from_codes(scales, signature.scale, shared)]
     if has_zero_point:
         arrays.append(from_codes(zero_points, quantized, shared))
     return dict(zip(kernel.inputs, arrays, strict=True))
+
+
+def _taken(kernel: Kernel, scales: Codes, seed: int) -> Codes:
+    """Return the scales, with the first and last codes of what the kernel takes in the place of those that it does not take."""
+    condition = find_condition(kernel.request) if kernel.request.plain_scale else None
+    if condition is None:
+        return scales
+    ends = np.array(plain_intervals(condition), np.uint32).reshape(-1)
+    number = np.arange(scales.size, dtype=np.int64) + seed
+    return np.where(are_plain(condition, scales), scales, ends[number // KINDS % ends.size]).astype(np.uint32)
 
 
 def _find_groups(granularity: Granularity, shape: tuple[int, ...], count: int) -> _Groups:

@@ -27,6 +27,7 @@ PLAIN: Final = (
     "name",
     "entry_point",
     "group",
+    "plain_scale",
 )
 """The options that `make_request` takes under their own names."""
 
@@ -70,6 +71,12 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-saturate", action="store_true", default=None, help="do not saturate (float8 outputs alone)")
     group = parser.add_argument_group("the kernel")
     group.add_argument("--numerics", metavar="M", help="exact (default), strict or fast (`qgen explain QG104`)")
+    group.add_argument(
+        "--plain-scale",
+        action="store_true",
+        default=None,
+        help="every scale is plain: no test of them, no code for others (`qgen explain QG113`)",
+    )
     group.add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
     group.add_argument("--profile", metavar="FILE", help="take lanes and workgroup from this profile (`qgen tune`)")
     group.add_argument("--name", metavar="N", help="the kernel's name (default: readable parts and a hash of the text)")

@@ -34,7 +34,7 @@ The keys of a table are the options of `qgen emit` in snake case; `op` and `x` a
   shape = [64, 100]        # leave it out for uniforms
   name = "quantize_weights"
 
-and scale, opset, domain, precision, saturate, numerics, target, entry_point, group.
+and scale, opset, domain, precision, saturate, numerics, plain_scale, target, entry_point, group.
 """
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SUMMARY: Final = "run the matrix of kernels on every stack, and report"
 USAGE: Final = (
     "qgen conform [--stack S]... [--only FIELD=VALUE]... [--mode M]... [--texts N]\n"
-    "                    [--shard I/N] [--resume FILE] [--report FILE]..."
+    "                    [--plain-scale] [--shard I/N] [--resume FILE] [--report FILE]..."
 )
 DESCRIPTION: Final = """\
 Runs every distinct kernel on each stack, on random and edge inputs, and compares every bit with the oracle's
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mode", metavar="M", action="append", type=one_of("exact", "strict", "fast"), help="numerics mode: exact (default), strict, fast"
     )
     parser.add_argument("--texts", metavar="N", type=one_of("1", "2", "3", "4"), help="texts of each kernel, 1 to 4 (default: 4)")
+    parser.add_argument("--plain-scale", action="store_true", help="run the texts for plain scales, on such, where a kernel has them")
     parser.add_argument("--shard", metavar="I/N", help="of these kernels, the I-th of N parts")
     parser.add_argument("--resume", metavar="FILE", help="keep in FILE what is done, and go on from there")
     parser.add_argument("--report", metavar="FILE", action="append", default=[], help="write a report: FILE.html or FILE.json")
@@ -74,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(arguments.only),
         WHOLE if arguments.shard is None else parse_shard(arguments.shard),
         int(arguments.texts or TEXTS),
+        arguments.plain_scale,
     )
     with Progress("kernels", is_quiet=arguments.quiet) as progress:
         found = run_matrix(plan, None if arguments.resume is None else Path(arguments.resume), progress.show)

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
+    parser.add_argument("--known-scale", metavar="FILE", help="a .npy file of the scales: where all are plain, emit as with --plain-scale")
     add_glue(parser)
     parser.add_argument(
         "--form", metavar="F", type=one_of("kernel", "function"), help="kernel (default), or function: P_load4, P_at and P_bits of a shape"
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     from qgen.glue import save_glue  # start-up time
     from qgen.kernel import compile_request  # start-up time
 
-    request, languages = read_request(arguments), read_glue(arguments)
+    request, languages = _read_known(arguments), read_glue(arguments)
     warn_of_request(request, arguments.color)
     kernel = compile_request(request)
     if arguments.output == "-":
@@ -92,7 +93,7 @@ def _run_function(arguments: argparse.Namespace) -> int:
     from qgen.fragment import PREFIX, compile_fragment  # start-up time
     from qgen.kernel import write_text  # start-up time
 
-    request = read_request(arguments)
+    request = _read_known(arguments)
     warn_of_request(request, arguments.color)
     fragment = compile_fragment(request, PREFIX if arguments.prefix is None else arguments.prefix)
     if arguments.output == "-":
@@ -103,6 +104,22 @@ def _run_function(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         print(path)
     return 0
+
+
+def _read_known(arguments: argparse.Namespace) -> Request:
+    """Return the request, for plain scales where those of the file are; a warning says where they are not."""
+    request = read_request(arguments)
+    if arguments.known_scale is None:
+        return request
+    from qgen.cli.npy import load_array, to_logical  # start-up time
+    from qgen.kernel import know_scale  # start-up time
+    from qgen.shapes import scale_shape  # start-up time
+
+    shape = None if request.shape is None else scale_shape(request.granularity, request.shape)
+    known = know_scale(request, to_logical(load_array(arguments.known_scale), request.signature.scale, shape, arguments.known_scale))
+    if not known.plain_scale:
+        warn(f"the kernel takes any scale: not all of {arguments.known_scale} are plain, or there is no test to leave out", arguments.color)
+    return known
 
 
 def _translate(kernel: Kernel, targets: str | None) -> dict[str, bytes]:
@@ -133,7 +150,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
     from qgen.compiler import make_request  # start-up time
 
-    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "profile", "glue", "also", "form", "prefix")
+    names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "profile", "glue", "also", "form", "prefix", "known_scale")
     given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
     if given:
         word = "OP" if given[0] == "op" else f"--{given[0].replace('_', '-')}"

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 _KEYS: Final[dict[str, type]] = {
     **dict.fromkeys(("op", *PLAIN, "blocked"), str),
-    **dict.fromkeys(("zero_point", "saturate"), bool),
+    **dict.fromkeys(("zero_point", "saturate", "plain_scale"), bool),
     **dict.fromkeys(("per_axis", "opset", "group"), int),
     "shape": list,
 }

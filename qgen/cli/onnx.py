@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from qgen.importer import Bundle
 
 SUMMARY: Final = "compile every quantizing and dequantizing node of a model"
-USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--glue L,...] [--dry-run]"
+USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--any-scale] [--glue L,...] [--dry-run]"
 DESCRIPTION: Final = """\
 Compiles a kernel for each QuantizeLinear and DequantizeLinear node of an ONNX model, of ai.onnx and
 com.microsoft, and for each DynamicQuantizeLinear node; in the main graph, in subgraphs and in functions,
 equal kernels once. DIR/index.json maps each node to its kernel, with the reason for each node that was left
 out. Prints the same as a table.
+
+Where the model fixes a node's scale and native arithmetic is right with all its values, the node gets a kernel
+for such scales alone, `..._plain_...`: without their test, shorter and faster. --any-scale leaves that out.
 """
 
 
@@ -33,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="baked",
         help="baked (default: where inference knows them), or uniform",
     )
+    parser.add_argument("--any-scale", action="store_true", help="emit kernels that take any scale, and rely on none of the model's")
     parser.add_argument("--dry-run", action="store_true", help="write nothing, and print what would be emitted")
     add_glue(parser)
     add_quiet(parser)
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from qgen.importer import load_bundle  # start-up time
 
     languages = read_glue(arguments)
-    bundle = load_bundle(arguments.model, shapes=arguments.shapes)
+    bundle = load_bundle(arguments.model, shapes=arguments.shapes, any_scale=arguments.any_scale)
     if not arguments.dry_run:
         for kernel in bundle.kernels.values():
             save_glue(kernel, arguments.output, languages)
@@ -68,4 +72,5 @@ def print_bundle(bundle: Bundle) -> str:
     rows = [(node.op, node.path, node.kernel or f"left out, {node.reason}") for node in bundle.nodes]
     left_out = sum(node.kernel is None for node in bundle.nodes)
     counts = f"{count(len(rows), 'node')}, {count(len(bundle.kernels), 'kernel')}, {count(left_out, 'node')} left out"
-    return "\n".join([*(align(rows) if rows else []), counts])
+    plain = sum(node.plain_scale for node in bundle.nodes)
+    return "\n".join([*(align(rows) if rows else []), counts + (f", {plain} with a plain scale" if plain else "")])

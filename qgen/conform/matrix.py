@@ -25,13 +25,17 @@ _STEP: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: of the matrix the kernels that meet `only`, of these the shard; in each mode so many texts, on each stack."""
+    """What to run: of the matrix the kernels that meet `only`, of these the shard; in each mode so many texts, on each stack.
+
+    With `plain_scale` the texts are those for plain scales, run on such, as far as a kernel has them.
+    """
 
     stacks: tuple[Stack, ...]
     modes: tuple[str, ...] = ("exact",)
     only: tuple[str, ...] = ()
     shard: Shard = WHOLE
     texts: int = TEXTS
+    plain_scale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,8 @@ def run_matrix(plan: Plan, resume: Path | None = None, progress: Progress | None
     resumed = 0
     for done, (number, request) in enumerate(chosen, 1):
         for mode in plan.modes:
-            kernels = [(step, compile_request(variant)) for step, variant in enumerate(mode_variants(request, number, mode)[: plan.texts])]
+            variants = mode_variants(request, number, mode)[: plan.texts]
+            kernels = [(step, compile_request(replace(variant, plain_scale=plan.plain_scale))) for step, variant in enumerate(variants)]
             for stack in plan.stacks:
                 outcomes = []
                 for step, kernel in kernels:

@@ -65,6 +65,7 @@ def build_report(found: Conformance) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "ok": found.ok,
         "only": list(found.plan.only),
+        "plain_scale": found.plan.plain_scale,
         "shard": [shard.index, shard.count],
         "dtypes": list(DTYPES),
         "stacks": stacks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qgen.emit.module import PROMISES, ModuleSpec, emit_functions, formula_lines, operand_lines
+from qgen.emit.module import PROMISES, ModuleSpec, assumption_lines, emit_functions, formula_lines, operand_lines
 
 
 def emit_fragment(spec: ModuleSpec, prefix: str) -> str:
@@ -32,4 +32,5 @@ def _header(spec: ModuleSpec, prefix: str) -> list[str]:
         f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
         f"That is said of {prefix}_bits. The others have the same values as f32, of which WGSL lets an implementation flush",
         "subnormals to zero, choose the sign of zero, and take NaN and infinity for any value.",
+        *assumption_lines(spec),
     ]

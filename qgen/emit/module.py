@@ -40,6 +40,8 @@ class ModuleSpec:
     uses_native: bool
     target: Target
     group: int
+    assumes: str | None = None
+    """What the values of an input must meet, in words; None where any will do."""
 
 
 def emit_module(spec: ModuleSpec) -> str:
@@ -108,6 +110,7 @@ def _header(spec: ModuleSpec) -> list[str]:
         *operand_lines(spec, operands),
         "",
         f"Numerics: {spec.mode}, {PROMISES[spec.mode if spec.uses_native else 'strict']}.",
+        *assumption_lines(spec),
         *_dispatches(spec),
     ]
 
@@ -129,6 +132,11 @@ def formula_lines(checked: Program) -> list[str]:
     """Return the formula under the operator's name."""
     lines = print_formula(checked)
     return [f"{checked.name}: {lines[0]}"] if len(lines) == 1 else [f"{checked.name}:", *(f"  {line}" for line in lines)]
+
+
+def assumption_lines(spec: ModuleSpec) -> list[str]:
+    """Return the line that says what the kernel relies on of an input's values, where it does."""
+    return [] if spec.assumes is None else [f"Relies on: {spec.assumes}. Nothing here tests it."]
 
 
 def _shape(operand: Operand, spec: ModuleSpec) -> str:

@@ -41,7 +41,8 @@ class NodeRecord:
     """One node of the model, with the kernel that computes it or the reason why none does.
 
     `path` names it within the model and is printable and unique: the nodes and functions around it, its own name, `#` and its index where
-    the name does not tell. `tensors`, `sources` and `shapes` go by the operator's names of its operands (`x`, `y_scale`, …).
+    the name does not tell. `tensors`, `sources` and `shapes` go by the operator's names of its operands (`x`, `y_scale`, …). With
+    `plain_scale` the kernel relies on the values of the scale, which the model fixes.
     """
 
     path: str
@@ -54,6 +55,7 @@ class NodeRecord:
     sources: Mapping[str, Source]
     shapes: Mapping[str, Dims]
     warnings: tuple[str, ...] = ()
+    plain_scale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def _describe(node: NodeRecord) -> dict[str, Any]:
         "reason": None if reason is None else {"code": reason.code, "message": reason.message, "hint": reason.hint},
         "tensors": dict(node.tensors),
         "sources": dict(node.sources),
+        "plain_scale": node.plain_scale,
         "shapes": {operand: None if dims is None else list(dims) for operand, dims in node.shapes.items()},
         "warnings": list(node.warnings),
     }

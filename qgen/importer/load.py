@@ -14,13 +14,17 @@ from qgen.target import load_target
 SHAPES: Final = ("baked", "uniform")
 
 
-def load_bundle(model: str | os.PathLike[str], *, shapes: str = "baked", target: str = "webgpu", numerics: str = "exact") -> Bundle:
+def load_bundle(
+    model: str | os.PathLike[str], *, shapes: str = "baked", target: str = "webgpu", numerics: str = "exact", any_scale: bool = False
+) -> Bundle:
     """Return the kernels of every QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear node of an ONNX model.
 
     Nodes of ai.onnx and com.microsoft, in the main graph, in subgraphs, and in model-local functions, once for each call. `shapes` is
-    `baked` (uniforms where inference does not know all of x's shape) or `uniform`. A node that has no kernel is in the bundle with its
-    reason. Nothing is read but the file itself; of external data only that they are there. Raises `QgenError` QG400 to QG417 where the file
-    is at fault, QG403 for another `shapes`, and `UnavailableError` QG402 where onnx is not installed.
+    `baked` (uniforms where inference does not know all of x's shape) or `uniform`. Where the model fixes a scale and quick code is right
+    with all its values, the kernel relies on that and does not test it, unless it is to take `any_scale`. A node that has no kernel is in
+    the bundle with its reason. Nothing is read but the file itself; of external data the scales, and of others that they are there.
+    Raises `QgenError` QG400 to QG417 where the file is at fault, QG403 for another `shapes`, and `UnavailableError` QG402 where onnx is
+    not installed.
     """
     if shapes not in SHAPES:
         raise QgenError("QG403", f"shapes are `baked` or `uniform`, not `{shapes}`", hint="leave the choice out for `baked`")
@@ -34,4 +38,4 @@ def load_bundle(model: str | os.PathLike[str], *, shapes: str = "baked", target:
         if error.name != "onnx":
             raise
         raise UnavailableError("QG402", "reading a model needs the package onnx", hint="pip install qgen[onnx]") from error
-    return build_bundle(Path(model), Choices(shapes, target, numerics))
+    return build_bundle(Path(model), Choices(shapes, target, numerics, any_scale))

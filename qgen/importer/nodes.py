@@ -40,6 +40,8 @@ class Choices:
     shapes: str
     target: str
     numerics: str
+    any_scale: bool
+    """Whether kernels take any scales, those that the model fixes notwithstanding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ def find_operands(site: Site) -> Operands:
     given = (*zip(inputs, node.input, strict=False), *zip(outputs, node.output, strict=False))
     names = {operand: name for operand, name in given if name}
     return Operands(names, {operand: site.scope.find(name) for operand, name in names.items()})
+
+
+def find_scale(operands: Operands) -> Value:
+    """Return the scale that a node takes; of DynamicQuantizeLinear it is a result, and no value is known of that."""
+    return next((operands.values[name] for name in ("y_scale", "x_scale") if name in operands.values), UNKNOWN)
 
 
 def make_node_request(site: Site, operands: Operands, choices: Choices) -> tuple[Request, tuple[str, ...]]:

@@ -12,7 +12,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from qgen.errors import QgenError
 from qgen.importer.functions import all_nodes, check_calls, function_key, subgraphs
-from qgen.importer.tensors import check_tensor, drop_large_data
+from qgen.importer.scales import Scales, scale_names
+from qgen.importer.tensors import check_tensor
 from qgen.importer.text import printable, read_text
 
 _MOST_BYTES: Final = 1 << 31
@@ -20,8 +21,10 @@ _NO_MODEL: Final = "give a file that `onnx.save` wrote; qgen reads the binary fo
 _BROKEN_GRAPH: Final = "the model is damaged, or its exporter is at fault: `onnx.checker.check_model` says more"
 
 
-def read_model(path: Path) -> tuple[ModelProto, tuple[str, ...]]:
+def read_model(path: Path, *, any_scale: bool = False) -> tuple[ModelProto, Scales, tuple[str, ...]]:
     """Return the model of a file, checked, and without the data of its large tensors; and what the user should hear about it.
+
+    In between are the codes of its scales as far as their tensors lost them, unless `any_scale` says that nobody will ask.
 
     Raises `QgenError` QG400 where the file is no model, QG401 where it cannot be read, QG410 to QG417 where the model is broken or hostile.
     """
@@ -34,12 +37,14 @@ def read_model(path: Path) -> tuple[ModelProto, tuple[str, ...]]:
         place = printable(f"function {domain}.{name}{':' if overload else ''}{overload}")
         formal = [read_text(name, place) for name in function.input]
         _check_nodes(function.node, _once(formal, place), function.output, place)
-    for tensor, place in _tensors_of_model(model):
+    scales = Scales(frozenset() if any_scale else scale_names(model))
+    for tensor, name, place in _tensors_of_model(model):
         check_tensor(tensor, folders, place)
-        drop_large_data(tensor)
+        scales.drop_data(tensor, name, folders)
     check_calls(model)
     negative = _clear_negative_dims(_declared(model), "the declared shapes")
-    return model, ("the model declares negative dimensions, which ONNX does not have; they are taken as unknown",) if negative else ()
+    warnings = ("the model declares negative dimensions, which ONNX does not have; they are taken as unknown",) if negative else ()
+    return model, scales, warnings
 
 
 def _parse(path: Path) -> ModelProto:
@@ -175,25 +180,26 @@ def _declared(model: ModelProto) -> Iterator[ValueInfoProto]:
         yield from (*graph.input, *graph.output, *graph.value_info)
 
 
-def _tensors_of_model(model: ModelProto) -> Iterator[tuple[TensorProto, str]]:
+def _tensors_of_model(model: ModelProto) -> Iterator[tuple[TensorProto, str, str]]:
     yield from _tensors_of_graph(model.graph, "the graph")
     for function in model.functions:
         yield from _tensors_of_nodes(function.node, "a function")
 
 
-def _tensors_of_graph(graph: GraphProto, place: str) -> Iterator[tuple[TensorProto, str]]:
+def _tensors_of_graph(graph: GraphProto, place: str) -> Iterator[tuple[TensorProto, str, str]]:
     for tensor in graph.initializer:
-        yield tensor, f"{place}, initialiser `{printable(tensor.name)}`"
+        yield tensor, tensor.name, f"{place}, initialiser `{printable(tensor.name)}`"
     for sparse in graph.sparse_initializer:
-        yield sparse.values, f"{place}, sparse initialiser `{printable(sparse.values.name)}`"
+        yield sparse.values, "", f"{place}, sparse initialiser `{printable(sparse.values.name)}`"
     yield from _tensors_of_nodes(graph.node, place)
 
 
-def _tensors_of_nodes(nodes: Sequence[NodeProto], place: str) -> Iterator[tuple[TensorProto, str]]:
+def _tensors_of_nodes(nodes: Sequence[NodeProto], place: str) -> Iterator[tuple[TensorProto, str, str]]:
     for index, node in enumerate(nodes):
         for attribute in node.attribute:
             where = f"{node_place(node, index, place)}, {printable(attribute.name)}"
             tensors = (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors)
-            yield from ((tensor, where) for tensor in tensors)
+            name = node.output[0] if node.op_type == "Constant" and node.output else ""
+            yield from ((tensor, name, where) for tensor in tensors)
             for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
                 yield from _tensors_of_graph(graph, where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
@@ -20,6 +20,8 @@ class Value:
     source: Source = "value"
     tensor: TensorProto | None = None
     type: TypeProto | None = None
+    is_default: bool = False
+    """Whether the tensor is but the default of an input, whose caller may give another."""
 
 
 UNKNOWN: Final = Value()
@@ -49,8 +51,9 @@ def make_scope(graph: GraphProto, inferred: GraphProto, outer: Scope | None = No
         _add(values, info, "value")
     for info in (*graph.input, *inferred.input):
         _add(values, info, "input")
+    inputs = {info.name for info in graph.input}
     for tensor in graph.initializer:
-        values[tensor.name] = _of_tensor(tensor, "initializer")
+        values[tensor.name] = replace(_of_tensor(tensor, "initializer"), is_default=tensor.name in inputs)
     for sparse in graph.sparse_initializer:
         values[sparse.values.name] = Value(sparse.values.data_type, tuple(sparse.dims), "initializer")
     for node in graph.node:
@@ -101,11 +104,12 @@ def _of_constant(node: NodeProto, inferred: Value) -> Value:
             case "value" if attribute.type == AttributeProto.TENSOR:
                 return _of_tensor(attribute.t, "constant")
             case "value_float":
-                return Value(TensorProto.FLOAT, (), "constant")
+                return _of_tensor(TensorProto(data_type=TensorProto.FLOAT, float_data=[attribute.f]), "constant")
             case "value_int":
                 return Value(TensorProto.INT64, (), "constant")
             case "value_floats":
-                return Value(TensorProto.FLOAT, (len(attribute.floats),), "constant")
+                floats = attribute.floats
+                return _of_tensor(TensorProto(data_type=TensorProto.FLOAT, dims=[len(floats)], float_data=floats), "constant")
             case "value_ints":
                 return Value(TensorProto.INT64, (len(attribute.ints),), "constant")
             case _:

@@ -68,6 +68,26 @@ def drop_large_data(tensor: TensorProto) -> None:
         tensor.data_location = TensorProto.EXTERNAL
 
 
+def read_data(tensor: TensorProto, folders: tuple[Path, ...]) -> bytes:
+    """Return the bytes of a tensor that has been checked, of its file where they are external; empty where typed fields hold the elements.
+
+    Raises `QgenError` QG416 where the file can no longer be read.
+    """
+    data: bytes = tensor.raw_data
+    if has_data(tensor):
+        return data
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    nbytes = -(-_BITS.get(tensor.data_type, 0) * math.prod(tensor.dims) // 8)
+    try:
+        with (folders[0] / entries["location"]).open("rb") as file:
+            file.seek(int(entries.get("offset", "0")))
+            data = file.read(nbytes)
+    except OSError as error:
+        shown = printable(entries["location"])
+        raise QgenError("QG416", f"the tensor's data file `{shown}` cannot be read: {error.strerror}", hint=_OUTSIDE) from error
+    return data
+
+
 def has_data(tensor: TensorProto) -> bool:
     """Tell whether the tensor's values are at hand."""
     return tensor.data_location != TensorProto.EXTERNAL

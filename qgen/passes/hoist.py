@@ -69,7 +69,9 @@ class _Hoister:
         name = self._name
         value, function = self._outline(name, self._hoist(write.value), write.operand, tuple(lets))
         functions, quick = [function], None
-        if write.quick is not None:
+        if write.quick is not None and write.quick.value is write.value:
+            quick = ir.Quick(value, write.quick.holds)  # there is but one way to the value
+        elif write.quick is not None:
             fast, quick_function = self._outline(f"{name}_quick", self._hoist(write.quick.value), write.operand, tuple(lets))
             functions.insert(0, quick_function)
             quick = ir.Quick(fast, None if write.quick.holds is None else self._hoist(write.quick.holds))

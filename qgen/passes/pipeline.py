@@ -8,6 +8,7 @@ from typing import Final
 
 from qgen.ir.program import Program
 from qgen.ir.verify import verify
+from qgen.passes.discharge import Condition, discharge_scale, find_condition
 from qgen.passes.fold import fold_constants
 from qgen.passes.functions import place_functions
 from qgen.passes.guard import guard_quick
@@ -27,6 +28,7 @@ PASSES: Final = (
     "split-reductions",
     "realise",
     "guard-quick",
+    "discharge-scale",
     "hoist-groups",
     "place-words",
     "fold-constants",
@@ -44,6 +46,8 @@ class Variant:
     granularity: Granularity
     shape: tuple[int, ...] | None
     target: Target
+    plain_scale: bool = False
+    """Whether every scale meets what quick code asks of it."""
 
 
 def lower_program(
@@ -76,12 +80,18 @@ def lower_fragment(program: Program, variant: Variant, prefix: str) -> tuple[Pro
     return ran("prefix-names", prefix_names(renamed, prefix)), plan
 
 
+def scale_condition(program: Program, mode: str) -> Condition | None:
+    """Return what quick code of a CHECKED program asks of every scale, whatever x is; None where it asks nothing."""
+    return find_condition(guard_quick(realise(split_reductions(program), mode)))
+
+
 def _hoist(program: Program, variant: Variant, ran: Callable[[str, Program], Program]) -> Program:
     checked = ran("check", program)
     split = ran("split-reductions", split_reductions(checked))
     realised = ran("realise", realise(split, variant.mode))
     guarded = ran("guard-quick", guard_quick(realised))
-    return ran("hoist-groups", hoist_groups(guarded))
+    discharged = ran("discharge-scale", discharge_scale(guarded) if variant.plain_scale else guarded)
+    return ran("hoist-groups", hoist_groups(discharged))
 
 
 def _runner(observe: Callable[[str, Program], None] | None) -> Callable[[str, Program], Program]:

@@ -11,6 +11,7 @@ from qgen.ir.program import Kernel, Operand, Program
 from qgen.ir.rewrite import walk_body, walk_stmts
 from qgen.passes.plan import MAX_ELEMENTS, Plan
 from qgen.shapes import Blocked, PerAxis, PerTensor
+from qgen.sidecar.assumption import Assumption, assumes
 from qgen.sidecar.error import fast_error
 from qgen.sidecar.formulas import Formula
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
@@ -43,6 +44,7 @@ class SidecarSpec:
     uses_native: bool
     """Whether native float arithmetic decides bits."""
     sha256: str
+    assumption: Assumption | None = None
 
     @property
     def plan(self) -> Plan:
@@ -104,6 +106,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         "constraints": _constraints(spec),
         "chunks": _chunks(spec),
         "on_empty": {operand.name: operand.on_empty for operand in spec.checked.outputs if operand.on_empty is not None},
+        **assumes(spec.assumption),
     }
 
 

@@ -37,7 +37,8 @@ opset = 23
 precision = "float32"
 domain = "ai.onnx"
 saturate = true
-numerics = "strict"
+numerics = "exact"
+plain_scale = true
 target = "webgpu:workgroup_size=32"
 name = "kernel"
 entry_point = "quantize"
@@ -56,7 +57,8 @@ group = 1
         precision="float32",
         domain="ai.onnx",
         saturate=True,
-        numerics="strict",
+        numerics="exact",
+        plain_scale=True,
         target="webgpu:workgroup_size=32",
         name="kernel",
         entry_point="quantize",

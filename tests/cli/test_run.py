@@ -76,6 +76,26 @@ def test_a_zero_point_that_takes_no_part_is_a_warning_or_an_error(command: Comma
     assert command("check quantize.json dequantize.json --device cpu -q").stderr == ""
 
 
+def test_a_kernel_for_plain_scales_is_checked_on_these_and_run_on_no_others(folder: Path, command: Command) -> None:
+    words = "emit DequantizeLinear --x int8 --per-axis 0 --shape 4,2"
+    np.save("codes.npy", np.ones((4, 2), np.int8))
+    np.save("ones.npy", np.ones(4, np.float32))
+    np.save("zeros.npy", np.zeros(4, np.float32))
+    assert command(f"{words} --known-scale ones.npy --name plain").status == 0
+    assert command(f"{words} --plain-scale --name same").status == 0
+    assert (folder / "plain.wgsl").read_text(encoding="utf-8") == (folder / "same.wgsl").read_text(encoding="utf-8")
+    assert command("check plain.json --device cpu").status == 0
+    assert command("run plain.json --in x=codes.npy x_scale=ones.npy --out y=y.npy --device cpu").status == 0
+    run = command("run plain.json --in x=codes.npy x_scale=zeros.npy --out y=y.npy --device cpu")
+    assert (run.status, run.stderr.partition(":")[0]) == (1, "error[QG113]")
+    run = command(f"{words} --known-scale zeros.npy --name any")
+    assert (run.status, run.stderr) == (
+        0,
+        "warning: the kernel takes any scale: not all of zeros.npy are plain, or there is no test to leave out\n",
+    )
+    assert "is_plain" in (folder / "any.wgsl").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("array", "code", "message"),
     [

@@ -9,6 +9,7 @@ import pytest
 
 from qgen.check import Shard, matrix_requests
 from qgen.conform.matrix import TEXTS, Plan, mode_variants, run_matrix
+from qgen.conform.report import build_report
 from qgen.conform.selection import kernel_fields, select_requests
 from qgen.conform.stacks import find_stacks
 from qgen.errors import QgenError, UnavailableError
@@ -125,3 +126,12 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.
     more = run_matrix(Plan(stacks, ("strict",), ONLY, texts=1), log)
     assert (more.resumed, more.ok) == (0, False)
     assert {json.loads(line)["device"] for line in log.read_text(encoding="utf-8").splitlines()} == {"cpu", SWIFTSHADER}
+
+
+def test_texts_for_plain_scales_are_right_under_the_worst_arithmetic_too() -> None:
+    stacks = find_stacks(["cpu", "cpu:worst", SWIFTSHADER])
+    only = ("op=DequantizeLinear", "x=int4,uint8,float8e5m2", "scale=float32,bfloat16", "y=float32,float16", "granularity=per_axis")
+    found = run_matrix(Plan(stacks, only=only, texts=2, plain_scale=True))
+    assert found.ok, [str(outcome) for cell in found.cells for outcome in cell.failures]
+    assert all("_plain_" in outcome.kernel for cell in found.cells for outcome in cell.outcomes)
+    assert build_report(found)["plain_scale"] is True

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
 import qgen
+from qgen.arrays import numpy_dtype
+from qgen.dtypes import DTYPES
 from qgen.importer import load_bundle
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from tests.importer.models import load, one_node, parse, save
@@ -30,7 +32,15 @@ def quantize(x: str = "float[2,6]", constants: str = "float s = {0.5}", operands
 def test_a_node_of_the_main_graph_is_compiled_as_the_api_compiles_it(tmp_path: Path) -> None:
     bundle = load(tmp_path, quantize(constants="float[6] s = {1,2,3,4,5,6}, int8[6] z = {0,0,0,0,0,0}", operands="a, s, z"))
     kernel = qgen.compile(
-        "QuantizeLinear", x="float32", scale="float32", y="int8", zero_point=True, granularity=qgen.per_axis(1), shape=(2, 6), opset=21
+        "QuantizeLinear",
+        x="float32",
+        scale="float32",
+        y="int8",
+        zero_point=True,
+        granularity=qgen.per_axis(1),
+        shape=(2, 6),
+        opset=21,
+        known_scale=np.arange(1, 7, dtype=np.float32),
     )
     assert list(bundle.kernels) == [kernel.name]
     assert bundle.kernels[kernel.name].wgsl == kernel.wgsl
@@ -130,6 +140,7 @@ def test_scales_come_from_initialisers_constant_nodes_and_inputs(tmp_path: Path)
             s3 = Constant <value_float = 0.5> ()
             y0 = QuantizeLinear (a, s0, z0)  y1 = QuantizeLinear (a, s1, z1)  y2 = QuantizeLinear (a, s2, z2)  y3 = QuantizeLinear (a, s3)
         }""",
+        any_scale=True,
     )
     assert [(node.sources["y_scale"], node.shapes["y_scale"]) for node in bundle.nodes] == [
         *(("initializer", ()), ("constant", (3,)), ("input", (3,)), ("constant", ())),
@@ -278,7 +289,7 @@ def test_names_reach_neither_texts_nor_paths(name: str, tmp_path: Path) -> None:
     node.output[0] = model.graph.output[0].name = f"{name} out"
     bundle = load_bundle(save(model, tmp_path))
     bundle.save(tmp_path / "out")
-    kernel = qgen.compile("QuantizeLinear", x="float32", y="uint8", shape=(2,))
+    kernel = qgen.compile("QuantizeLinear", x="float32", y="uint8", shape=(2,), plain_scale=True)
     names = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
     assert names == sorted(["model.onnx", f"out/{kernel.name}.json", f"out/{kernel.name}.wgsl", "out/index.json"])
     assert (tmp_path / "out" / f"{kernel.name}.wgsl").read_text(encoding="utf-8") == kernel.wgsl
@@ -411,3 +422,73 @@ def test_every_example_of_onnx_is_imported_and_gives_its_results(examples: list[
 
 def _array(value: object) -> np.ndarray[Any, Any]:
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+FIXED = "float[6] s = {1,2,3,4,5,6}"
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_plain"),
+    [
+        ("float[6] s = {1,2,3,4,5,6}", True),
+        ("float[6] s = {1,2,3,4,5,0}", False),
+        ("float[6] s = {1,2,3,4,5,1e-39}", False),
+    ],
+)
+def test_a_kernel_relies_on_scales_that_the_model_fixes_where_they_are_plain(tmp_path: Path, scale: str, is_plain: bool) -> None:  # noqa: FBT001 - a case
+    node = one_node(tmp_path, quantize(constants=scale, operands="a, s"))
+    assert node.plain_scale is is_plain
+    assert node.kernel is not None
+    assert ("_exact_plain_" in node.kernel) is is_plain
+
+
+def test_scales_of_constant_nodes_are_known_too(tmp_path: Path) -> None:
+    bundle = load(
+        tmp_path,
+        """g (float[2,3] a, float s3) => (y0, y1, y2, y3, y4) {
+            s0 = Constant <value = float[3] {1, 2, 3}> ()   s1 = Constant <value_float = 0.5> ()
+            s2 = Constant <value_floats = [1.0, 2.0, 3.0]> ()   s4 = Constant <value_float = 0.0> ()
+            y0 = QuantizeLinear (a, s0)  y1 = QuantizeLinear (a, s1)  y2 = QuantizeLinear (a, s2)  y3 = QuantizeLinear (a, s3)
+            y4 = QuantizeLinear (a, s4)
+        }""",
+    )
+    assert [node.plain_scale for node in bundle.nodes] == [True, True, True, False, False]
+    assert [entry["plain_scale"] for entry in bundle.index["nodes"]] == [True, True, True, False, False]
+    assert bundle.nodes[0].kernel == bundle.nodes[2].kernel
+    assert bundle.nodes[3].kernel == bundle.nodes[4].kernel
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("form", ["raw", "typed", "large", "external"])
+@pytest.mark.parametrize("last", [0.5, 0.0])
+def test_the_values_of_scales_are_read_wherever_they_lie(tmp_path: Path, dtype: str, form: str, last: float) -> None:
+    count = 40_000 if form == "large" else 6
+    model = parse(f"g ({'float' if dtype == 'float32' else dtype}[2,{count}] a) => (y) {{ y = QuantizeLinear (a, s) }}", '"" : 23')
+    values = np.full(count, 0.25, np.float32)
+    values[-1] = last
+    scale = numpy_helper.from_array(values.astype(numpy_dtype(DTYPES[dtype])), "s")
+    if form == "typed":
+        scale = helper.make_tensor("s", scale.data_type, [count], values)
+    model.graph.initializer.append(scale)
+    if form == "external":
+        onnx.external_data_helper.convert_model_to_external_data(model, location="scales.bin", size_threshold=0)
+        onnx.save(model, tmp_path / "model.onnx")
+        bundle = load_bundle(tmp_path / "model.onnx")
+    else:
+        bundle = load_bundle(save(model, tmp_path))
+    assert [node.plain_scale for node in bundle.nodes] == [last != 0]
+
+
+def test_a_scale_that_is_but_the_default_of_an_input_is_not_known(tmp_path: Path) -> None:
+    model = parse(quantize(constants=FIXED, operands="a, s"))
+    assert load_bundle(save(model, tmp_path)).nodes[0].plain_scale
+    model.graph.input.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, [6]))
+    assert not load_bundle(save(model, tmp_path)).nodes[0].plain_scale
+
+
+def test_kernels_take_any_scale_where_that_is_asked_for(tmp_path: Path) -> None:
+    text = quantize(constants=FIXED, operands="a, s")
+    known, other = load(tmp_path, text), load(tmp_path, text, any_scale=True)
+    assert [bundle.nodes[0].plain_scale for bundle in (known, other)] == [True, False]
+    assert load(tmp_path, text, numerics="strict").nodes[0].plain_scale is False
+    assert qgen.from_onnx(tmp_path / "model.onnx", any_scale=True).kernels.keys() == other.kernels.keys()

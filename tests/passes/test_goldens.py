@@ -12,6 +12,7 @@ from qgen.formulas import find_operator
 from qgen.frontend.check_op import Binding, check_op
 from qgen.ir.print import print_program
 from qgen.ir.program import Program
+from qgen.passes.discharge import discharge_scale
 from qgen.passes.fold import fold_constants
 from qgen.passes.guard import guard_quick
 from qgen.passes.pipeline import PASSES, Variant, lower_program
@@ -36,6 +37,7 @@ class Case:
     shape: tuple[int, ...] | None = (1000,)
     mode: str = "strict"
     zero_point: bool = True
+    plain_scale: bool = False
 
 
 CASES: Mapping[str, Case] = {
@@ -47,6 +49,8 @@ CASES: Mapping[str, Case] = {
     "realise-integers": Case(DEQUANTIZE),
     "guard-quick-quotient": Case(mode="exact"),
     "guard-quick-product": Case(DEQUANTIZE, mode="exact"),
+    "discharge-scale-quotient": Case(mode="exact", plain_scale=True),
+    "discharge-scale-product": Case(DEQUANTIZE, mode="exact", plain_scale=True),
     "hoist-groups-zero-point": Case(),
     "hoist-groups-no-zero-point": Case(zero_point=False),
     "hoist-groups-quick": Case(mode="exact"),
@@ -54,6 +58,8 @@ CASES: Mapping[str, Case] = {
     "place-words-group-of-each": Case(granularity=Blocked(-1, 3), shape=(4, 100)),
     "place-words-uniforms": Case(granularity=PerAxis(1), shape=None),
     "place-words-quick": Case(mode="exact"),
+    "hoist-groups-plain": Case(DEQUANTIZE, mode="exact", plain_scale=True),
+    "place-words-plain": Case(DEQUANTIZE, mode="exact", plain_scale=True),
     "place-words-nibbles": Case(DEQUANTIZE, granularity=PerAxis(0), shape=(3, 16)),
     "place-words-reduction": Case(DYNAMIC, shape=None),
     "place-words-six-bits": Case(("Dequantize", "float6e2m3 float32 float32"), shape=(100,)),
@@ -71,7 +77,7 @@ def stages(case: Case) -> dict[str, Program]:
     found: dict[str, Program] = {}
     lower_program(
         check_op(source, op, Binding(bound, {}, absent)),
-        Variant(case.mode, case.granularity, case.shape, load_target("webgpu")),
+        Variant(case.mode, case.granularity, case.shape, load_target("webgpu"), case.plain_scale),
         found.__setitem__,
     )
     return found
@@ -117,5 +123,7 @@ def test_a_pass_gives_back_the_program_where_it_changes_nothing(title: str) -> N
     assert rename_reserved(legal) is legal
     assert found["legalise"] is found["fold-constants"]
     assert guard_quick(found["guard-quick"]) is found["guard-quick"]
+    assert discharge_scale(found["discharge-scale"]) is found["discharge-scale"] or not CASES[title].plain_scale
+    assert (found["discharge-scale"] is found["guard-quick"]) is not CASES[title].plain_scale
     if CASES[title].mode == "strict":
         assert found["guard-quick"] is found["realise"]
