@@ -129,19 +129,19 @@ def print_profile(profile: Profile) -> str:
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
-    """Return the profile in a file. Raises `QgenError` QG107 where there is none, QG103 for a schedule that a target cannot have."""
+    """Return the profile in a file. Raises `QgenError` QG114 where there is none, QG103 for a schedule that a target cannot have."""
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise QgenError("QG107", f"this is no profile: {reason}", hint=_HINT, place=str(path)) from error
+        raise QgenError("QG114", f"this is no profile: {reason}", hint=_HINT, place=str(path)) from error
     head = _take(table, _HEAD, str(path))
     if head["format"] != FORMAT:
         message = f"this is a profile of format {head['format']}, and this qgen reads {FORMAT}"
-        raise QgenError("QG107", message, hint=_HINT, place=str(path))
+        raise QgenError("QG114", message, hint=_HINT, place=str(path))
     kernels = table.get("kernel", [])
     if not isinstance(kernels, list) or not all(isinstance(kernel, dict) for kernel in kernels):
-        raise QgenError("QG107", "this is no profile: `kernel` is no list of tables", hint=_HINT, place=str(path))
+        raise QgenError("QG114", "this is no profile: `kernel` is no list of tables", hint=_HINT, place=str(path))
     entries = []
     for kernel in kernels:
         found = _take(kernel, _SCHEDULE, str(path))
@@ -154,7 +154,7 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
 def _take(table: Key, types: dict[str, type], path: str) -> Key:
     for name, kind in types.items():
         if type(table.get(name)) is not kind:
-            raise QgenError("QG107", f"this is no profile: `{name}` is missing, or no {kind.__name__}", hint=_HINT, place=path)
+            raise QgenError("QG114", f"this is no profile: `{name}` is missing, or no {kind.__name__}", hint=_HINT, place=path)
     return {name: table[name] for name in types}
 
 

@@ -66,7 +66,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "QG104": lambda _: quantize(numerics="loose"),
     "QG105": lambda _: quantize(entry_point="target"),
     "QG106": lambda _: broken_sidecar(),
-    "QG107": lambda folder: quantize(profile=folder / "none.toml"),
+    "QG114": lambda folder: quantize(profile=folder / "none.toml"),
     "QG108": lambda _: quantize(target="software", profile=Profile("adapter", "wgpu:vulkan", "webgpu", ())),
     "QG110": lambda folder: quantize(name="k").save(unwritable(folder)),
     "QG111": lambda _: quantize(name="k").run({"x": np.zeros(3, np.float32), "scale": np.ones((), np.float32)}, device="cpu"),

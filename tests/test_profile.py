@@ -93,14 +93,14 @@ def test_a_profile_of_another_target_is_refused(target: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("x = ", "QG107", "this is no profile"),
-        ("", "QG107", "`format` is missing"),
-        (HEAD.replace("1", "true"), "QG107", "`format` is missing, or no int"),
-        (HEAD.replace("1", "2"), "QG107", "format 2, and this qgen reads 1"),
-        (HEAD + "kernel = 3", "QG107", "`kernel` is no list of tables"),
-        (HEAD + "[kernel]\nlanes = 8", "QG107", "`kernel` is no list of tables"),
-        (HEAD + "[[kernel]]\nlanes = 8", "QG107", "`workgroup_size` is missing"),
-        (HEAD + "[[kernel]]\nlanes = 8\nworkgroup_size = 64.0\ntime = 1.0", "QG107", "`workgroup_size` is missing, or no int"),
+        ("x = ", "QG114", "this is no profile"),
+        ("", "QG114", "`format` is missing"),
+        (HEAD.replace("1", "true"), "QG114", "`format` is missing, or no int"),
+        (HEAD.replace("1", "2"), "QG114", "format 2, and this qgen reads 1"),
+        (HEAD + "kernel = 3", "QG114", "`kernel` is no list of tables"),
+        (HEAD + "[kernel]\nlanes = 8", "QG114", "`kernel` is no list of tables"),
+        (HEAD + "[[kernel]]\nlanes = 8", "QG114", "`workgroup_size` is missing"),
+        (HEAD + "[[kernel]]\nlanes = 8\nworkgroup_size = 64.0\ntime = 1.0", "QG114", "`workgroup_size` is missing, or no int"),
         (HEAD + "[[kernel]]\nlanes = 7\nworkgroup_size = 64\ntime = 1.0", "QG103", "`lanes` is a multiple of 4"),
         (HEAD + "[[kernel]]\nlanes = 8\nworkgroup_size = -1\ntime = 1.0", "QG103", "`workgroup_size`"),
         (HEAD.replace("webgpu", "webgl") + "[[kernel]]\nlanes = 8\nworkgroup_size = 64\ntime = 1.0", "QG103", "there is no target `webgl`"),
@@ -117,7 +117,7 @@ def test_a_profile_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     for path in (tmp_path / "none.toml", tmp_path):
         with pytest.raises(QgenError, match="this is no profile") as caught:
             read_profile(path)
-        assert caught.value.code == "QG107"
+        assert caught.value.code == "QG114"
     (tmp_path / "p.toml").write_bytes(b"\xff")
     with pytest.raises(QgenError, match="this is no profile"):
         read_profile(tmp_path / "p.toml")

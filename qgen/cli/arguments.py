@@ -102,7 +102,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
 def _apply_profile(arguments: argparse.Namespace, request: Request) -> Request:
     """Return the request with the schedule that the profile has for it; without one it is as it was, and the user is told.
 
-    Raises `QgenError` QG107 where there is no profile, QG108 where it is one for another target.
+    Raises `QgenError` QG114 where there is no profile, QG108 where it is one for another target.
     """
     if arguments.profile is None:
         return request
