@@ -109,7 +109,8 @@ def test_a_file_of_something_else_is_refused_and_stays(text: str, tmp_path: Path
     assert resume.read_text() == text
 
 
-def test_a_last_line_that_lacks_only_its_end_is_taken(checker: Checker, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("checker")
+def test_a_last_line_that_lacks_only_its_end_is_taken(tmp_path: Path) -> None:
     resume = tmp_path / "done.jsonl"
     sweep("cpu", resume=resume)
     whole = resume.read_text()
