@@ -37,17 +37,29 @@ def to_codes(array: NDArray[Any], dtype: object) -> NDArray[np.uint32]:
     converted, except the byte order.
     """
     parsed = parse_dtype(dtype)
+    array = to_logical(array, parsed)
     wanted = numpy_dtype(parsed)
-    array = np.asarray(array)
-    if array.dtype != wanted:
-        if array.dtype.newbyteorder("=") != wanted:
-            message = f"an array of {array.dtype.name} was given where {parsed.name} is needed"
-            raise QgenError(
-                "QG240", message, hint=f"give an array of type {_spell(parsed)}, or make one of codes with `from_codes`", place="the array"
-            )
-        array = array.astype(wanted)
     bits = np.array(array, order="C", copy=None).reshape(-1).view(f"u{wanted.itemsize}").astype(np.uint32)
     return (bits & np.uint32(parsed.mask)).reshape(array.shape)
+
+
+def to_logical(array: object, dtype: DType, place: str = "the array") -> NDArray[Any]:
+    """Return what numpy makes an array of, in this machine's byte order. Raises `QgenError` QG240 when its type is not that of `dtype`."""
+    wanted = numpy_dtype(dtype)
+    try:
+        given: NDArray[Any] = np.asarray(array)
+    except ValueError:  # lists of several lengths
+        given = np.asarray(None)
+    if given.dtype != wanted and given.dtype.newbyteorder("=") != wanted:
+        message = f"an array of {given.dtype.name} was given where {dtype.name} is needed"
+        raise QgenError("QG240", message, hint=hint_at_type(dtype), place=place)
+    return given.astype(wanted, copy=False)
+
+
+def hint_at_type(dtype: DType) -> str:
+    """Return how to come by an array of the type of `dtype`."""
+    name = f"{'numpy' if hasattr(np, dtype.numpy) else 'ml_dtypes'}.{dtype.numpy}"
+    return f"give an array of type `{name}`, as `array.astype({name})` makes one"
 
 
 def from_codes(codes: NDArray[Any], dtype: object, shape: Sequence[int]) -> NDArray[Any]:
@@ -150,8 +162,3 @@ def _check_length(given: int, needed: int, what: str) -> None:
         raise QgenError(
             "QG242", f"{given} {what} were given, but the shape needs {needed}", hint="check the shape and the dtype", place="the length"
         )
-
-
-def _spell(dtype: DType) -> str:
-    module = "numpy" if hasattr(np, dtype.numpy) else "ml_dtypes"
-    return f"`{module}.{dtype.numpy}`"

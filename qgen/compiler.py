@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import UnionType
 from typing import Any, Final
 
 from qgen.dtypes import EXACT, DType, Exact
@@ -97,6 +98,13 @@ def make_request(
 ) -> Request:
     """Return the request that these words mean; raises `QgenError` where the operator, a shape or a choice does not exist."""
     granularity = PerTensor() if granularity is None else granularity
+    _check_type("granularity", granularity, Granularity, "`per_tensor()`, `per_axis(axis)` or `blocked(axis, block_size)`")
+    for argument, flag in (("zero_point", zero_point), ("saturate", saturate), ("plain_scale", plain_scale)):
+        _check_type(argument, flag, bool, "True or False")
+    for argument, text in (("numerics", numerics), ("target", target), ("entry_point", entry_point)):
+        _check_type(argument, text, str, "a str")
+    _check_type("name", name, str | None, "a str, or None")
+    _check_type("group", group, int, "an int")
     axis = granularity.axis if isinstance(granularity, PerAxis) else 1
     if shape is not None:
         shape = check_shape(shape)
@@ -252,6 +260,11 @@ def _assumption(signature: Signature, mode: str) -> Assumption | None:
 def find_assumption(request: Request) -> Assumption | None:
     """Return what the kernel of a canonical request relies on of an input's values."""
     return _assumption(request.signature, request.mode) if request.plain_scale else None
+
+
+def _check_type(argument: str, value: object, wanted: type | UnionType, spelled: str) -> None:
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):  # a bool is an int, and no number of a group
+        raise QgenError("QG107", f"`{argument}` cannot be of type `{type(value).__name__}`", hint=f"give {spelled}")
 
 
 @lru_cache(maxsize=1024)

@@ -82,7 +82,8 @@ class Kernel:
         """
         from qgen.arrays import pack_words, unpack_words  # numpy is not needed to emit
 
-        plan = self.plan({name: _shape(array) for name, array in self._checked(inputs).items()})
+        inputs = self._checked(inputs)
+        plan = self.plan({name: _shape(array) for name, array in inputs.items()})
         self.hold_scale(inputs)
         operands = self.compiled.checked.operands
         words = {
@@ -155,13 +156,18 @@ class Kernel:
         _hold_plain(condition, inputs[condition.scale.name], self.name)
 
     def _checked(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return the inputs as arrays of their types."""
+        from qgen.arrays import to_logical  # numpy is not needed to emit
+
         missing = [name for name in self.inputs if name not in inputs]
         unknown = [name for name in inputs if name not in self.inputs]
         if missing or unknown:
             message = f"the input `{missing[0]}` is missing" if missing else f"there is no input `{unknown[0]}`"
             raise QgenError("QG111", message, hint=f"those of kernel {self.name} are {', '.join(self.inputs)}")
-        self._check_ignored(inputs)
-        return inputs
+        operand = self.compiled.checked.operand
+        arrays = {name: to_logical(inputs[name], operand(name).dtype, f"input `{name}`") for name in self.inputs}
+        self._check_ignored(arrays)
+        return arrays
 
     def _check_ignored(self, inputs: Mapping[str, Array]) -> None:
         """Hold a float8 zero point to zero: DequantizeLinear refuses another, QuantizeLinear warns that it takes no part."""
@@ -229,20 +235,27 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that it appears whole or not at all; makes its folder. Raises `QgenError` QG110 where that is not possible."""
-    temporary = path.parent / f".qgen-{secrets.token_hex(8)}"  # named before it is there: an interruption at any point can remove it
+    """Write a file so that it appears whole or not at all; makes its folder. Raises `QgenError` QG110 where that is not possible.
+
+    A link stays, and the file that it leads to is written; a device or a pipe is written to as it is.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        target = Path(os.path.realpath(path))  # `resolve` raises a class of its own where links go round in a circle
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            target.write_bytes(data)
+            return
+        temporary = target.parent / f".qgen-{secrets.token_hex(8)}"  # named before it is there: an interruption at any point can remove it
         try:
             with temporary.open("xb") as file:
                 file.write(data)
-            temporary.replace(path)
+            temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
         is_file = isinstance(error, FileExistsError | NotADirectoryError)  # what mkdir says of a path that leads through a file
-        reason = f"{path.parent} is no folder" if is_file else error.strerror
+        reason = f"{path.parent} is no folder" if is_file else error.strerror if isinstance(error, OSError) else str(error)
         raise QgenError("QG110", f"cannot write {path}: {reason}", hint="name a folder that can be written") from error
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from qgen.arrays import from_codes
 from qgen.compiler import Request, compile_kernel, make_request, request_of_sidecar
 from qgen.errors import QgenError
 from qgen.formulas import find_operator
-from qgen.kernel import Kernel
+from qgen.kernel import Kernel, write_text
 from qgen.passes.pipeline import PASSES
 from qgen.profile import Profile
 from qgen.shapes import Blocked, PerAxis, PerTensor
@@ -66,6 +69,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "QG104": lambda _: quantize(numerics="loose"),
     "QG105": lambda _: quantize(entry_point="target"),
     "QG106": lambda _: broken_sidecar(),
+    "QG107": lambda _: quantize(granularity=32),
     "QG114": lambda folder: quantize(profile=folder / "none.toml"),
     "QG108": lambda _: quantize(target="software", profile=Profile("adapter", "wgpu:vulkan", "webgpu", ())),
     "QG110": lambda folder: quantize(name="k").save(unwritable(folder)),
@@ -116,12 +120,41 @@ def test_errors_read_well(code: str, golden: Goldens, tmp_path: Path) -> None:
         ({"target": "webgpu:lanes=0"}, "QG103", "`lanes` is a multiple of 4 from 4 to 64, not `0`"),
         ({"target": "webgpu:workgroup_size=x"}, "QG103", "is a whole number from 1 to 256"),
         ({"target": "webgpu:max_workgroups_per_dimension=0"}, "QG103", "is a whole number from 1 to 65535"),
+        ({"granularity": "blocked"}, "QG107", "`granularity` cannot be of type `str`"),
+        ({"granularity": qgen.blocked}, "QG107", "`granularity` cannot be of type `function`"),
+        ({"zero_point": 128}, "QG107", "`zero_point` cannot be of type `int`"),
+        ({"zero_point": np.zeros(3, np.uint8)}, "QG107", "`zero_point` cannot be of type `ndarray`"),
+        ({"saturate": "no"}, "QG107", "`saturate` cannot be of type `str`"),
+        ({"numerics": None}, "QG107", "`numerics` cannot be of type `NoneType`"),
+        ({"target": None}, "QG107", "`target` cannot be of type `NoneType`"),
+        ({"entry_point": 5}, "QG107", "`entry_point` cannot be of type `int`"),
+        ({"name": 5}, "QG107", "`name` cannot be of type `int`"),
+        ({"group": "1"}, "QG107", "`group` cannot be of type `str`"),
+        ({"group": 1.0}, "QG107", "`group` cannot be of type `float`"),
+        ({"group": True}, "QG107", "`group` cannot be of type `bool`"),
     ],
 )
 def test_choices_that_do_not_exist(choices: dict[str, Any], code: str, said: str) -> None:
     with pytest.raises(QgenError, match=re.escape(said)) as caught:
         quantize(**choices)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("name", ["x", "y_scale", "y_zero_point"])
+@pytest.mark.parametrize("given", [None, 1.5, "1", [1.5, 2.5], [[1], [2, 3]], np.float64(1), np.ones(2, complex)], ids=repr)
+def test_an_input_that_is_no_array_of_its_type_is_named(name: str, given: object) -> None:
+    inputs: dict[str, Any] = {"x": np.ones(2, np.float32), "y_scale": np.float32(1), "y_zero_point": np.uint8(0)}
+    kernel = quantize(zero_point=True)
+    assert kernel.run(inputs, device="cpu")["y"].tolist() == kernel.reference(inputs)["y"].tolist() == [1, 1]
+    for evaluate in (kernel.reference, partial(kernel.run, device="cpu")):
+        with pytest.raises(QgenError, match="was given where") as caught:
+            evaluate(inputs | {name: given})
+        assert (caught.value.code, caught.value.place) == ("QG240", f"input `{name}`")
+
+
+def test_a_list_of_numbers_of_the_right_type_is_an_array() -> None:
+    inputs: dict[str, Any] = {"x": [np.float32(1), np.float32(2)], "y_scale": np.float32(1)}
+    assert quantize().run(inputs, device="cpu")["y"].tolist() == quantize().reference(inputs)["y"].tolist() == [1, 2]
 
 
 def test_a_tensor_at_the_limit_of_a_binding_is_taken_and_one_beyond_it_refused() -> None:
@@ -188,3 +221,43 @@ def test_only_the_name_and_the_hash_change_with_the_shape() -> None:
     assert one.name != other.name
     assert one.sidecar["shape"] == [1000]
     assert other.sidecar["shape"] == [1001]
+
+
+def test_a_file_behind_a_link_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "k.wgsl"
+    link.symlink_to("elsewhere/real.wgsl")
+    for text in ("made", "made anew"):
+        write_text(link, text)
+        assert link.is_symlink()
+        assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["real.wgsl"]
+        assert link.read_text() == text
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as readers:
+        read = readers.submit(pipe.read_text)
+        write_text(pipe, "text")
+        assert read.result(timeout=60) == "text"
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    assert pipe.is_fifo()
+
+
+def test_a_device_that_is_full_is_an_error_and_stays(tmp_path: Path) -> None:
+    link = tmp_path / "y.npy"
+    link.symlink_to("/dev/full")
+    with pytest.raises(QgenError, match=r"cannot write .*: No space left on device") as caught:
+        write_text(link, "text")
+    assert caught.value.code == "QG110"
+    assert link.is_char_device()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "round", "n" * 300])
+def test_a_path_that_no_file_can_have_is_an_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(QgenError, match="cannot write") as caught:
+        write_text(tmp_path / name / "k.wgsl", "text")
+    assert caught.value.code == "QG110"
+    assert [path.name for path in tmp_path.iterdir()] == ["round"]

@@ -30,11 +30,13 @@ class ResumeFile(Generic[T]):
         """
         self._path = path
         text = self._read()
-        # A run that was killed leaves a part of a line at the end, of something that is not done.
         whole, _, part = text.rpartition("\n")
-        if part:
-            self._write(f"{whole}\n" if whole else "", "w")
-        self.entries = [self._parse(line, number, parse) for number, line in enumerate(whole.splitlines(), 1)]
+        lines = whole.splitlines()
+        if part and not _is_torn(part):
+            lines.append(part)
+        self.entries = [self._parse(line, number, parse) for number, line in enumerate(lines, 1)]
+        if part:  # not before the file is known to be one of these
+            self._write("".join(f"{line}\n" for line in lines), "w")
 
     def add(self, entry: T) -> None:
         """Write one more line. Raises `QgenError` QG852 where that is not possible."""
@@ -61,3 +63,12 @@ class ResumeFile(Generic[T]):
             raise QgenError(
                 "QG851", message, hint="name a file that a sweep wrote, or a new one", place=f"{self._path}:{number}"
             ) from error
+
+
+def _is_torn(part: str) -> bool:
+    """Whether this is the beginning of a line: what a run that was killed leaves at the end, of something that is not done."""
+    try:
+        json.loads(part)
+    except ValueError:
+        return '{"'.startswith(part[:2])
+    return False

@@ -31,6 +31,7 @@ _FRAMES: Final = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name; that of the process by default) and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a path need not be text, nor the terminal's encoding know every character
     settings = argparse.Namespace(color="auto")
@@ -52,6 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # What is meant for users was taken above. What is left is a bug, of any class: it is reported and exits as one.
     except Exception as error:  # noqa: BLE001 - a bug may be of any class
         return _report_bug(error, settings.color)
+
+
+def _replace_closed_streams() -> None:
+    """Give a process without standard output one that fails where something is written, and one without standard error a silent one."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def _run(words: list[str], settings: argparse.Namespace) -> int:

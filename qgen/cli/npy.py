@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgen.arrays import from_codes, numpy_dtype, unpack
+from qgen.arrays import from_codes, hint_at_type, numpy_dtype, unpack
 from qgen.cli.files import read_bytes
 from qgen.dtypes import DType, Family
 from qgen.errors import QgenError
@@ -62,7 +62,7 @@ def to_logical(array: Array, dtype: DType, shape: Shape | None, place: str) -> A
     if array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == numpy_dtype(dtype).itemsize:
         return _with_place(lambda: from_codes(_codes(array, dtype), dtype, array.shape), place)
     if array.dtype.newbyteorder("=") != numpy_dtype(dtype):
-        hint = f"give an array of {dtype.name}, its codes, or its packed bytes: `qgen run --help`"
+        hint = f"{hint_at_type(dtype)}, or packed bytes: `qgen run --help`"
         raise QgenError("QG240", f"an array of {array.dtype} was given where {dtype.name} is needed", hint=hint, place=place)
     return array
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,14 +70,18 @@ def load_kernel(path: Path) -> StoredKernel:
     try:
         entry = sidecar["passes"][0]["wgsl"]
         file, digest = str(entry["file"]), entry["sha256"]
+        entry_points = [str(step["entry_point"]) for step in sidecar["passes"]]
     except (KeyError, IndexError, TypeError) as error:
-        raise _no_sidecar(path, "it names no text") from error
+        raise _no_sidecar(path, "it names no text, or no entry point of it") from error
     if Path(file).name != file:
         raise _no_sidecar(path, f"its text `{file}` is not beside it")
     wgsl = read_text(path.parent / file)
     if hashlib.sha256(wgsl.encode()).hexdigest() != digest:
         message = f"the text {file} is not the one that the sidecar describes: its SHA-256 differs"
         raise QgenError("QG904", message, hint="emit both anew with `qgen emit`", place=str(path))
+    for entry_point in entry_points:
+        if not re.search(rf"\bfn {re.escape(entry_point)}\(", wgsl):
+            raise _no_sidecar(path, f"its text has no entry point `{entry_point}`")
     try:
         compiled = compile_request(request_of_sidecar(sidecar)).compiled
     except QgenError as error:

@@ -98,6 +98,27 @@ def test_what_was_done_on_another_device_or_by_another_text_is_done_again(checke
     assert [seed for _, _, seed in checker.seen] == [0, 17]
 
 
+@pytest.mark.usefixtures("checker")  # a file that is taken after all is swept for, on few kernels
+@pytest.mark.parametrize("text", ["notes", "notes\nmore", '{"format": "qgen.kernel"}', '{\n "format": 1\n}', "[1]", "{}", "7", "notes\n{"])
+def test_a_file_of_something_else_is_refused_and_stays(text: str, tmp_path: Path) -> None:
+    resume = tmp_path / "mine"
+    resume.write_text(text)
+    with pytest.raises(QgenError, match="is not the outcome of a check") as caught:
+        sweep("cpu", resume=resume)
+    assert caught.value.code == "QG851"
+    assert resume.read_text() == text
+
+
+@pytest.mark.usefixtures("checker")
+def test_a_last_line_that_lacks_only_its_end_is_taken(tmp_path: Path) -> None:
+    resume = tmp_path / "done.jsonl"
+    sweep("cpu", resume=resume)
+    whole = resume.read_text()
+    resume.write_text(whole.removesuffix("\n"))
+    assert sweep("cpu", resume=resume).resumed == KERNELS * TEXTS
+    assert resume.read_text() == whole
+
+
 def test_failures_are_kept_and_resumed_as_failures(checker: Checker, tmp_path: Path) -> None:
     resume = tmp_path / "done.jsonl"
     example = CounterExample((2, 3), seed=7, calm=False, index=4, inputs={"x": 1, "y_scale": 2}, got=3, want=4)

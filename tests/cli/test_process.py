@@ -105,6 +105,28 @@ def test_a_full_disk_is_one_error(golden: Goldens) -> None:
     golden.check("errors/QG913.err", done.stderr)
 
 
+@pytest.mark.parametrize(
+    ("closed", "words", "code"),
+    [
+        (">&-", "list ops", 1),
+        (">&-", "explain QG101", 1),
+        (">&-", "emit QuantizeLinear --x float32 -o -", 1),
+        (">&-", "emit QuantizeLinear --x float32 -q -o out", 0),
+        ("2>&-", "list ops", 0),
+        ("2>&-", "explain QG1", 1),
+        (">&- 2>&-", "list ops", 1),
+    ],
+)
+def test_a_closed_stream_is_an_error_where_something_is_written(closed: str, words: str, code: int, tmp_path: Path) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *CALL, *words.split()]
+    settings = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(shell, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith("error[QG913]: cannot write standard output: Bad file descriptor" if closed == ">&-" and code else "")
+    assert bool(done.stdout) == (closed == "2>&-" and code == 0)
+    assert bool(list(tmp_path.iterdir())) == ("out" in words)
+
+
 def test_an_interruption_ends_all_processes_and_leaves_whole_files(tmp_path: Path) -> None:
     words = [*CALL, "emit", "--all", "--jobs", "2", "-o", str(tmp_path)]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:

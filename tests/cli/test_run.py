@@ -177,6 +177,21 @@ def test_a_sidecar_that_was_changed_is_one_error(change: dict[str, Any], folder:
     assert run.stderr.startswith("error[QG")
 
 
+@pytest.mark.parametrize(
+    ("entry_point", "said"), [("nomain", "its text has no entry point `nomain`"), (None, "`None`"), ("ma.n", "`ma.n`")]
+)
+def test_a_sidecar_names_an_entry_point_of_its_text(entry_point: object, said: str, folder: Path, command: Command) -> None:
+    sidecar = folder / "kernels" / "blocked.json"
+    content = json.loads(sidecar.read_text(encoding="utf-8"))
+    content["passes"][0]["entry_point"] = entry_point
+    sidecar.write_text(json.dumps(content), encoding="utf-8")
+    for device in ("cpu", "dawn:swiftshader"):
+        run = command(f"run kernels/blocked.json {INPUTS} --device {device}")
+        assert run.status == 1
+        assert run.stderr.startswith("error[QG903]: this is no sidecar of a kernel")
+        assert said in run.stderr
+
+
 def test_nested_json_is_no_sidecar(folder: Path, command: Command) -> None:
     (folder / "deep.json").write_text("[" * 100_000, encoding="utf-8")
     assert command("run deep.json --out y=y.npy").stderr.startswith("error[QG903]")
