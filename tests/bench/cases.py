@@ -6,7 +6,6 @@ rows end in the middle of both. For each there is a text with the shape baked in
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +13,7 @@ from qgen.api import compile as compile_kernel
 from qgen.dtypes import DTYPES, DType
 from qgen.kernel import Kernel
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
-from qgen.signatures.tables import DYNAMIC, QUANTIZE
+from qgen.signatures.tables import DEQUANTIZE, DYNAMIC, QUANTIZE
 
 FORMS: Final = ("baked", "uniform", "ragged", "ragged uniform")
 """What a kernel knows of the shape, and the tensor it is timed on."""
@@ -53,9 +52,17 @@ class Case:
         return self.op == QUANTIZE
 
     @property
+    def has_ort(self) -> bool:
+        """Whether ONNX Runtime is a comparison.
+
+        It computes QuantizeLinear on the CPU, and float16 only with a feature that no software adapter has.
+        """
+        return self.op == DEQUANTIZE and self.quantized.is_integer and self.y == "float32"
+
+    @property
     def quantized(self) -> DType:
         """The dtype on the side of the small numbers."""
-        return DTYPES[self.x if self.op == "DequantizeLinear" else self.y]
+        return DTYPES[self.x if self.op == DEQUANTIZE else self.y]
 
     def compile(self, form: str, shape: tuple[int, ...], numerics: str, target: str) -> Kernel:
         """Return the kernel of this case for a tensor of `shape`, baked into the text or not as `form` says."""
@@ -78,19 +85,12 @@ def shape_of(count: int, form: str) -> tuple[int, int]:
     return (count // columns, columns - 1 if form.startswith("ragged") else columns)
 
 
-def bytes_moved(kernel: Kernel, shape: tuple[int, ...]) -> int:
-    """Return the bytes that a kernel reads and writes at least: those of all its tensors."""
-    elements = math.prod(shape)
-    signature = kernel.request.signature
-    return signature.x.nbytes(elements) + signature.y.nbytes(elements)
-
-
 def _dequantize(x: str, granularity: Granularity, y: str = "float32", *, scale: str | None = None, zero_point: bool = False) -> Case:
-    return Case("DequantizeLinear", x, scale or y, y, granularity, zero_point)
+    return Case(DEQUANTIZE, x, scale or y, y, granularity, zero_point)
 
 
 def _quantize(y: str, granularity: Granularity, x: str = "float32", *, scale: str | None = None, zero_point: bool = False) -> Case:
-    return Case("QuantizeLinear", x, scale or x, y, granularity, zero_point)
+    return Case(QUANTIZE, x, scale or x, y, granularity, zero_point)
 
 
 ONNX_CASES: Final = (

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from qgen.arrays import numpy_dtype
 from qgen.dtypes import DTYPES, DType
 from qgen.shapes import Granularity, PerAxis, PerTensor, View, make_view, scale_shape
+from qgen.signatures.tables import DYNAMIC
 from tests.bench.cases import Case
 
 KINDS: Final = ("random", "half-zero", "saturating", "ties")
@@ -30,7 +31,7 @@ Array = NDArray[Any]
 def make_data(case: Case, kind: str, shape: tuple[int, ...], seed: int = 0) -> dict[str, Array]:
     """Return logical arrays by ONNX name, x of `shape`; the same for the same arguments."""
     rng = np.random.default_rng([seed, *shape])
-    if case.op == "DynamicQuantizeLinear":
+    if case.op == DYNAMIC:
         return {"x": _spread(rng.standard_normal(shape, np.float32), kind, np.float32(8 / 255), rng)}
     view = make_view(case.granularity, shape)
     shared = scale_shape(case.granularity, shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -91,6 +91,11 @@ class TimingDevice:
         if data:
             self._native.queue.write_buffer(buffer, 0, data)
         return buffer
+
+    def destroy(self, buffers: Iterable[Any]) -> None:
+        """Give back the memory of `buffers`."""
+        for buffer in buffers:
+            buffer.destroy()
 
     def clear(self, buffer: Any) -> None:  # noqa: ANN401 - the API has no types
         """Set a buffer to zero."""

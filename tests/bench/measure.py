@@ -1,109 +1,77 @@
-"""One case on one device: its kernels beside copies, checked and timed."""
+"""One sample on one device of the Python stacks: its kernels beside copies, checked and timed."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from qgen.arrays import pack_words
-from qgen.dtypes import DTYPES
 from qgen.errors import InternalError
 from qgen.signatures.tables import DYNAMIC
-from tests.bench.cases import Case, shape_of
 from tests.bench.copies import COPIES, half_of, make_copy, make_reader, make_twin
-from tests.bench.data import make_data
 from tests.bench.device import Arm, TimingDevice
+from tests.bench.rows import Row, summarise
+from tests.bench.sample import Sample
+
+Buffers = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """What one kernel takes: milliseconds (median), and medians over rounds of ratios.
+def measure_sample(device: TimingDevice, stack: str, sample: Sample, rounds: int, harness: Path | None) -> list[Row]:
+    """Return a row for each kernel of `sample`, timed in one run.
 
-    `vs_twin` and `vs_copy` are the share that the kernel reaches of their speed; `vs_fast` how many times it takes of what `fast` takes.
+    Raises `InternalError` where a kernel of a mode other than `fast` has a wrong bit.
     """
-
-    ms: float
-    copy_ms: float
-    vs_twin: float
-    vs_copy: float
-    vs_fast: float | None
-    compile_ms: float
-    wrong: int
-    """Elements with a wrong bit; none in `exact`."""
-
-
-def measure_case(
-    device: TimingDevice,
-    case: Case,
-    *,
-    form: str,
-    kind: str,
-    count: int,
-    rounds: int,
-    modes: Sequence[str],
-    target: str,
-    harness: Path | None,
-) -> dict[str, Timing]:
-    """Return the timings of a case by numerics mode. Raises `InternalError` where a mode other than `fast` has a wrong bit."""
-    shape = shape_of(count, form)
-    kernels = {mode: case.compile(form, shape, mode, target) for mode in modes}
-    inputs = make_data(case, kind, shape)
-    kernel = kernels[modes[0]]
-    words = {name: pack_words(array, DTYPES[_dtype(case, name)]) for name, array in inputs.items()}
-    want = {name: pack_words(array, DTYPES[_dtype(case, name)]) for name, array in kernel.reference(inputs).items()}
-    buffers = {name: device.make_buffer(array.nbytes, array.tobytes()) for name, array in words.items()}
-    buffers |= {name: device.make_buffer(array.nbytes) for name, array in want.items()}
-    read, written = words["x"].nbytes, want["y"].nbytes
-    half = half_of(sum(array.nbytes for array in (*words.values(), *want.values())))
+    buffers: Buffers = {name: device.make_buffer(len(tensor.padded), tensor.padded) for name, tensor in sample.inputs.items()}
+    buffers |= {name: device.make_buffer(len(tensor.padded)) for name, tensor in sample.outputs.items()}
+    half = half_of(sample.nbytes)
     source, into = device.make_buffer(half, np.random.default_rng(0).bytes(half)), device.make_buffer(half)
-    arms: dict[str, Arm] = {}
-    wrong = {}
-    for mode in modes:
-        arms[mode] = device.make_kernel(kernels[mode], kernels[mode].plan({name: array.shape for name, array in inputs.items()}), buffers)
-        for name in want:
-            device.clear(buffers[name])
-        device.run(arms[mode])
-        wrong[mode] = sum(
-            int((np.frombuffer(device.read(buffers[name], array.nbytes), np.uint32) != array).sum()) for name, array in want.items()
-        )
-        if wrong[mode] and mode != "fast":
-            raise InternalError(f"{case.name}, {form}, {kind}, {mode} on {device.name}: {wrong[mode]} words are wrong")
-    for size, vectors in COPIES:
-        arms[f"copy {size}x{vectors}"] = device.make_mover(make_copy(2 * half, size, vectors, harness), source, into)
-    arms["twin"] = device.make_mover(make_twin(read, written, harness), buffers["x"], buffers["y"])
-    if case.op == DYNAMIC:
+    kernels = {
+        (form, mode): device.make_kernel(kernel, kernel.plan(sample.shapes), buffers) for (form, mode), kernel in sample.kernels.items()
+    }
+    wrong = {at: _count_wrong(device, arm, sample, buffers) for at, arm in kernels.items()}
+    for (form, mode), count in wrong.items():
+        if count and mode != "fast":
+            raise InternalError(f"{sample.case.name}, {form}, {sample.data} data, {mode} on {device.name}: {count} words are wrong")
+    movers = {
+        f"copy {size}x{vectors}": device.make_mover(make_copy(2 * half, size, vectors, harness), source, into) for size, vectors in COPIES
+    }
+    copies = tuple(movers)
+    read, written = sample.inputs["x"].data.size, sample.outputs["y"].data.size
+    movers["twin"] = device.make_mover(make_twin(read, written, harness), buffers["x"], buffers["y"])
+    if sample.case.op == DYNAMIC:
         again = device.make_mover(make_reader(read), buffers["x"], into)
-        arms |= {name: arm + again for name, arm in arms.items() if name not in modes}
-    times = device.time(arms, rounds)
-    for buffer in (*buffers.values(), source, into):
-        buffer.destroy()
-    return {mode: summarise(times, mode, arms[mode].compile_ms, wrong[mode]) for mode in modes}
+        movers = {name: arm + again for name, arm in movers.items()}
+    times = device.time({f"{form} {mode}": arm for (form, mode), arm in kernels.items()} | movers, rounds)
+    device.destroy((*buffers.values(), source, into))
+    return [
+        summarise(
+            times,
+            f"{form} {mode}",
+            copies,
+            f"{form} fast" if mode != "fast" and (form, "fast") in kernels else None,
+            stack=stack,
+            adapter=device.name,
+            is_software=device.is_software,
+            case=sample.case.name,
+            form=form,
+            data=sample.data,
+            mode=mode,
+            count=sample.count,
+            nbytes=sample.nbytes,
+            compile_ms=arm.compile_ms,
+            wrong=wrong[form, mode],
+        )
+        for (form, mode), arm in kernels.items()
+    ]
 
 
-def summarise(times: Mapping[str, Sequence[float]], mode: str, compile_ms: float, wrong: int) -> Timing:
-    """Return the timing of the arm `mode`, given the milliseconds of each arm in each round."""
-    copy = min((name for name in times if name.startswith("copy")), key=lambda name: statistics.median(times[name]))
-    return Timing(
-        ms=statistics.median(times[mode]),
-        copy_ms=statistics.median(times[copy]),
-        vs_twin=paired(times["twin"], times[mode]),
-        vs_copy=paired(times[copy], times[mode]),
-        vs_fast=paired(times[mode], times["fast"]) if "fast" in times and mode != "fast" else None,
-        compile_ms=compile_ms,
-        wrong=wrong,
+def _count_wrong(device: TimingDevice, arm: Arm, sample: Sample, buffers: Buffers) -> int:
+    """Return how many words of the results are not the oracle's."""
+    for name in sample.outputs:
+        device.clear(buffers[name])
+    device.run(arm)
+    return sum(
+        int((np.frombuffer(device.read(buffers[name], len(right.padded)), "<u4") != np.frombuffer(right.padded, "<u4")).sum())
+        for name, right in sample.outputs.items()
     )
-
-
-def paired(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the median over rounds of the first's time divided by the second's."""
-    return statistics.median(one / other for one, other in zip(first, second, strict=True))
-
-
-def _dtype(case: Case, name: str) -> str:
-    if name in {"x", "y"}:
-        return case.x if name == "x" else case.y
-    return case.scale if name.endswith("scale") else case.quantized.name

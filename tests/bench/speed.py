@@ -1,72 +1,151 @@
-"""How fast the kernels are beside copies of the same bytes: `python -m tests.bench.speed --stack wgpu:llvmpipe --stack dawn:swiftshader`.
+"""How fast the kernels are, beside copies of the same bytes and beside ONNX Runtime: `python -m tests.bench.speed --stack wgpu:llvmpipe`.
 
-Each line is one case: what the kernel takes (ms, median), the share of the twin that it reaches (the twin's time divided by the kernel's;
-see `copies.py`), the same of the quickest copy, and the time of `exact` divided by that of `fast`. Ratios are medians over rounds. Results
-are compared with the oracle first: a wrong bit of `exact` ends the run.
+A stack is an adapter of wgpu or Dawn, or `chromium` (with SwiftShader) or `chromium:default` (with the adapter that it chooses), where
+onnxruntime-web is timed in the same page. Each line is a kernel: what it takes (ms), bytes moved a second, the share of the twin's and of
+the quickest copy's speed that it reaches (`copies.py` says what they are), how many times as fast as ONNX Runtime it is, how many times
+what `fast` takes, and what the driver takes to compile the text (ms of the process's time). `!` marks what is below its goal. Ratios are
+medians over interleaved rounds, by timestamps on the device. Results are compared with the oracle first: a wrong bit ends the run.
+
+`--harness` names the folder of the harness that times ONNX Runtime, copies and the twin in a browser (`browser.py`); without it there is no
+stack `chromium`, and copies and the twin are this repository's own texts to the same definition. `--out FOLDER` writes `bench.json` and
+`bench.html` there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
-from tests.bench.cases import CASES, FORMS
+from tests.bench import browser
+from tests.bench.cases import CASES, FORMS, Case
 from tests.bench.data import KINDS
 from tests.bench.device import TimingDevice
-from tests.bench.measure import measure_case
+from tests.bench.measure import measure_sample
+from tests.bench.page import print_page
+from tests.bench.report import HEAD, count_in_words, print_row, print_summary
+from tests.bench.rows import Row, to_json
+from tests.bench.sample import Sample, make_sample
 
 _HARNESS: Final = Path(__file__).parents[3] / "shared" / "bench"
-_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_STACKS: Final = ("wgpu:llvmpipe", "dawn:swiftshader")
+_SUFFIXES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is timed in one go: the forms share a tensor."""
+
+    case: Case
+    count: int
+    data: str
+    forms: tuple[str, ...]
 
 
 def main() -> int:
-    """Print a line a case and form."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stack", action="append", help="an adapter: wgpu:llvmpipe, dawn:swiftshader, ...; may be given often")
-    parser.add_argument("--case", default="", metavar="REGEX", help="only cases whose name has this")
-    parser.add_argument("--size", action="append", type=parse_size, help="elements: 1M, 4M, ...; may be given often")
-    parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--mode", action="append", choices=["exact", "fast", "strict"], help="may be given often; exact and fast")
-    parser.add_argument("--form", action="append", choices=FORMS, help="what the kernel knows of the shape; may be given often; baked")
-    parser.add_argument("--data", action="append", choices=KINDS, help="may be given often; random")
-    parser.add_argument("--target", default="webgpu")
-    parser.add_argument("--harness", type=Path, default=_HARNESS if _HARNESS.is_dir() else None, help="the folder of page.mjs")
-    arguments = parser.parse_args()
-    modes = arguments.mode or ["exact", "fast"]
-    for selector in arguments.stack or ["wgpu:llvmpipe", "dawn:swiftshader"]:
-        device = TimingDevice(selector)
-        print(f"{selector}: {device.name} ({device.backend})")
-        print(f"  {'ms':>8} {'twin':>5} {'copy':>5} {'/fast':>5} {'compile':>7}")
-        for case in CASES:
-            if not re.search(arguments.case, case.name):
-                continue
-            for size in arguments.size or [1 << 20]:
-                for form in arguments.form or ["baked"]:
-                    for kind in arguments.data or ["random"]:
-                        found = measure_case(
-                            device, case, form=form, kind=kind, count=size, rounds=arguments.rounds, modes=modes,
-                            target=arguments.target, harness=arguments.harness,
-                        )  # fmt: skip
-                        for mode in modes:
-                            result = found[mode]
-                            ratio = f"{result.vs_fast:5.2f}" if result.vs_fast else "    -"
-                            print(
-                                f"  {result.ms:8.2f} {result.vs_twin:5.2f} {result.vs_copy:5.2f} {ratio} {result.compile_ms:7.0f}"
-                                f"  {case.name}, {form}, {kind}, {mode}" + (f", {result.wrong} wrong" if result.wrong else ""),
-                                flush=True,
-                            )
+    """Print the lines, stack by stack, and what misses its goal."""
+    arguments = make_parser().parse_args()
+    stacks = arguments.stack or _STACKS
+    jobs = plan_jobs(arguments.case, arguments.size or [1 << 20], arguments.form or ["baked"], arguments.data or ["random"])
+    if arguments.all:
+        jobs = [job for size in arguments.size or [1 << 20] for job in plan_all(arguments.case, size)]
+    rows: list[Row] = []
+    try:
+        for stack in stacks:
+            is_browser = stack.split(":")[0] == browser.STACK
+            found = _in_browser(jobs, stack, arguments) if is_browser else _on_device(jobs, stack, arguments)
+            for row in found:
+                if not rows or rows[-1].stack != stack:
+                    print(f"{stack}: {row.adapter}\n{HEAD}")
+                rows.append(row)
+                print(print_row(row), flush=True)
+    finally:  # what was measured is worth an hour
+        print(print_summary(rows))
+        if arguments.out is not None:
+            _write(arguments.out, rows, arguments)
     return 0
 
 
+def _write(folder: Path, rows: list[Row], arguments: argparse.Namespace) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = {"rounds": arguments.rounds, "harness": arguments.harness is not None, "rows": to_json(rows)}
+    (folder / "bench.json").write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+    (folder / "bench.html").write_text(print_page(rows, arguments.rounds), encoding="utf-8")
+    print(f"{folder / 'bench.html'} shows this")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--stack", action="append", help=f"may be given often; {' and '.join(_STACKS)} where none is")
+    add("--case", default="", metavar="REGEX", help="only the cases in whose names this is found")
+    add("--size", action="append", type=parse_size, help="elements, such as 4M; may be given often; 1M where none is")
+    add("--rounds", type=int, default=21, help="21 where it is not given")
+    add("--mode", action="append", choices=["exact", "fast", "strict"], help="may be given often; exact and fast where none is")
+    add("--form", action="append", choices=FORMS, help="what the text knows of the shape; may be given often; baked where none is")
+    add("--data", action="append", choices=KINDS, help="may be given often; random where none is")
+    add("--all", action="store_true", help="every form on random data, and every kind of data with the shape baked in")
+    add("--target", default="webgpu", help="as for `qgen emit`")
+    add("--harness", type=Path, default=_HARNESS if _HARNESS.is_dir() else None, help="a folder with ort_web.mjs and page.mjs")
+    add("--out", type=Path, help="a folder for bench.json and bench.html")
+    return parser
+
+
+def plan_jobs(case: str, sizes: Sequence[int], forms: Sequence[str], kinds: Sequence[str]) -> list[Job]:
+    """Return the jobs of every combination, size by size; forms of one tensor are timed together."""
+    chosen = [form for form in FORMS if form in forms]
+    together = [tuple(form for form in chosen if form.startswith("ragged") is ragged) for ragged in (False, True)]
+    cases = [one for one in CASES if re.search(case, one.name)]
+    return [Job(one, size, kind, some) for size, one, kind, some in product(sizes, cases, kinds, filter(None, together))]
+
+
+def plan_all(case: str, size: int) -> list[Job]:
+    """Return the jobs of a whole table: each case in every form on random data, and with its shape baked in on the other data."""
+    beside = plan_jobs(case, [size], ["baked"], [kind for kind in KINDS if kind != "random"])
+    return sorted([*plan_jobs(case, [size], FORMS, ["random"]), *beside], key=lambda job: CASES.index(job.case))
+
+
 def parse_size(text: str) -> int:
-    """Return the elements that `4M` means: powers of two."""
+    """Return the number of elements that `4M` means; the letters are powers of 2^10."""
     match = re.fullmatch(r"(\d+)([KMG]?)", text.upper())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text} is no number of elements")
-    return int(match[1]) * _SUFFIXES.get(match[2], 1)
+    return int(match[1]) * _SUFFIXES[match[2]]
+
+
+def _on_device(jobs: list[Job], stack: str, arguments: argparse.Namespace) -> Iterator[Row]:
+    device = TimingDevice(stack)
+    for job in jobs:
+        sample = _make_sample(job, arguments)
+        largest = max(len(tensor.padded) for tensor in (*sample.inputs.values(), *sample.outputs.values()))
+        if largest > device.binding_limit:
+            print(f"{job.case.name}, {count_in_words(job.count)}: {largest} bytes, and {device.name} binds {device.binding_limit}")
+            continue
+        yield from measure_sample(device, stack, sample, arguments.rounds, arguments.harness)
+
+
+def _in_browser(jobs: list[Job], stack: str, arguments: argparse.Namespace) -> Iterator[Row]:
+    if arguments.harness is None:
+        sys.exit("error: the stack chromium needs a harness; name its folder with --harness")
+    samples = (_make_sample(job, arguments) for job in jobs)
+    adapter = stack.partition(":")[2] or "swiftshader"
+    with tempfile.TemporaryDirectory() as folder:
+        yield from browser.measure_in_browser(
+            samples, Path(folder), harness=arguments.harness.resolve(), rounds=arguments.rounds, adapter=adapter
+        )
+
+
+def _make_sample(job: Job, arguments: argparse.Namespace) -> Sample:
+    modes = tuple(dict.fromkeys(arguments.mode or ("exact", "fast")))
+    return make_sample(job.case, data=job.data, count=job.count, forms=job.forms, modes=modes, target=arguments.target)
 
 
 if __name__ == "__main__":
