@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,12 +22,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from qgen.api import compile as compile_kernel
 from qgen.dtypes import DTYPES
 from qgen.errors import InternalError, UnavailableError
 from qgen.kernel import Kernel
 from qgen.runtime import open_device
-from qgen.shapes import Blocked, PerAxis, scale_shape
+from qgen.shapes import Blocked, PerAxis, PerTensor, scale_shape
 from tests.bench.cases import Case, shape_of
 from tests.bench.copies import COPIES
 from tests.bench.rows import Ratio, Row
@@ -38,6 +38,8 @@ _HERE: Final = Path(__file__).parent
 _OPSET: Final = 21
 _SMALL: Final = 1 << 12
 """Elements of the tensors on which compilation is timed."""
+_WARM: Final = Case("DequantizeLinear", "int2", "float32", "float32", PerTensor())
+"""What is compiled before anything is timed."""
 _BUDGET_MS: Final = 100_000
 """What the harness may spend on the rounds of one case."""
 _SECONDS: Final = 300
@@ -56,6 +58,11 @@ class _Job:
     """For each kernel, by form and mode."""
 
 
+def is_installed() -> bool:
+    """Whether onnxruntime-web is here."""
+    return (_HERE / "node_modules" / "onnxruntime-web").is_dir()
+
+
 def measure_in_browser(samples: Iterable[Sample], folder: Path, *, harness: Path, rounds: int, adapter: str) -> Iterator[Row]:
     """Yield a row for each kernel of `samples`; files go into `folder`, and one run of the browser has all of them.
 
@@ -64,12 +71,12 @@ def measure_in_browser(samples: Iterable[Sample], folder: Path, *, harness: Path
     `adapter` is `swiftshader`, or `default` for the browser's own choice. Raises `UnavailableError` QG611 where onnxruntime-web is not
     installed; `InternalError` where the harness fails, or a kernel of a mode other than `fast` has a wrong bit.
     """
-    if not (_HERE / "node_modules" / "onnxruntime-web").is_dir():
+    if not is_installed():
         raise UnavailableError("QG611", "onnxruntime-web is not installed", hint="`make bench` installs it")
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[_Job] = []
     selector = f"{STACK}:{adapter}" if adapter == "swiftshader" else STACK
-    _time_compilation(compile_kernel("DequantizeLinear", x="int8", scale="float32", shape=(3, 5)), selector)  # a page is slow at first
+    _time_compilation(_WARM, "baked", "strict", "webgpu", selector)  # a page is slow at first
     entries: list[dict[str, Any]] = []
     for sample in samples:
         if any(len(kernel.plan(sample.shapes).passes) > 1 for kernel in sample.kernels.values()):
@@ -88,16 +95,16 @@ def measure_in_browser(samples: Iterable[Sample], folder: Path, *, harness: Path
 def _compile_ms(sample: Sample, selector: str) -> dict[tuple[str, str], float]:
     """Return what the browser takes for the texts of a sample, those of a smaller tensor."""
     return {
-        (form, mode): _time_compilation(sample.case.compile(form, shape_of(_SMALL, form), mode, kernel.request.target.name), selector)
+        (form, mode): _time_compilation(sample.case, form, mode, kernel.request.target.name, selector)
         for (form, mode), kernel in sample.kernels.items()
     }
 
 
-def _time_compilation(kernel: Kernel, selector: str) -> float:
+@cache  # a browser keeps what it has compiled
+def _time_compilation(case: Case, form: str, mode: str, target: str, selector: str) -> float:
     """Return by how many milliseconds the first run on a small tensor is slower than the second."""
-    device = open_device(selector)
-    shape = kernel.request.shape or shape_of(_SMALL, "baked")
-    shared = scale_shape(kernel.request.granularity, shape)
+    device, shape = open_device(selector), shape_of(_SMALL, form)
+    kernel, shared = case.compile(form, shape, mode, target), scale_shape(case.granularity, shape)
     plan = kernel.plan({name: shared if index else shape for index, name in enumerate(kernel.inputs)})
     inputs = {name: bytes(plan.sizes[name]) for name in kernel.inputs}
     times = []

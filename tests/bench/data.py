@@ -20,7 +20,7 @@ from tests.bench.cases import Case
 
 KINDS: Final = ("random", "half-zero", "saturating", "ties")
 
-_MANY_TIES: Final = 3
+_TIE: Final = 3
 """3 · 2^k times 1 + ulp is a tie for every k ≥ 1: the product's last bits are those of 3 · 2^k."""
 _BIAS: Final = 1 << 16
 """About the greatest int32 that is dequantized: a bias or the sum of a matrix product."""
@@ -35,7 +35,7 @@ def make_data(case: Case, kind: str, shape: tuple[int, ...], seed: int = 0) -> d
         return {"x": _spread(rng.standard_normal(shape, np.float32), kind, np.float32(8 / 255), rng)}
     view = make_view(case.granularity, shape)
     shared = scale_shape(case.granularity, shape)
-    zero_points = _zero_points(case.quantized, shared, rng)
+    zero_points = _zero_points(case, shared, rng)
     values = rng.standard_normal(shape, np.float32)
     scales = _scales(_greatest(values, case.granularity, view).reshape(shared) / _largest(case.quantized), DTYPES[case.scale])
     of_elements = _expand(scales.astype(np.float32), case.granularity, view, shape)
@@ -67,9 +67,10 @@ def _finfo_max(dtype: DType) -> float:
     return float(np.array([code], np.uint8).view(numpy_dtype(dtype))[0])
 
 
-def _zero_points(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Return zero points near the middle of the range."""
-    if dtype.is_float:
+def _zero_points(case: Case, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Return zero points near the middle of the range; zeros where the case has none."""
+    dtype = case.quantized
+    if not case.zero_point:
         return np.zeros(shape, numpy_dtype(dtype))
     middle, width = (dtype.min + dtype.max + 1) // 2, max(1, dtype.max // 16)
     return np.asarray(rng.integers(middle - width, middle + width + 1, shape)).astype(numpy_dtype(dtype))
@@ -77,9 +78,8 @@ def _zero_points(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator)
 
 def _scales(exact: Array, dtype: DType) -> Array:
     """Return the scales in their own format; a power of two is rounded up, that nothing saturates."""
-    if dtype.mantissa_bits:
-        return exact.astype(numpy_dtype(dtype))
-    return np.exp2(np.ceil(np.log2(exact))).astype(numpy_dtype(dtype))
+    rounded = exact if dtype.mantissa_bits else np.exp2(np.ceil(np.log2(exact)))
+    return np.asarray(rounded).astype(numpy_dtype(dtype))
 
 
 def _greatest(values: Array, granularity: Granularity, view: View) -> Array:
@@ -125,8 +125,8 @@ def _whole(quotients: Array, kind: str, dtype: DType, rng: np.random.Generator) 
         quotients = quotients * np.float32(8)
     if kind == "ties":
         largest = _largest(dtype)
-        steps = np.exp2(rng.integers(0, max(1, int(np.log2(largest / _MANY_TIES)) + 1), quotients.shape))
-        quotients = np.where(chosen, np.sign(quotients) * _MANY_TIES * steps, quotients)
+        steps = np.exp2(rng.integers(0, max(1, int(np.log2(largest / _TIE)) + 1), quotients.shape))
+        quotients = np.where(chosen, np.sign(quotients) * _TIE * steps, quotients)
     return np.rint(quotients).astype(np.int64) if dtype.is_integer else quotients
 
 

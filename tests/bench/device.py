@@ -7,14 +7,10 @@ beginning with another one each time; ratios are then taken within rounds, becau
 from __future__ import annotations
 
 import importlib
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-
-# Mesa keeps what it has compiled on disk.
-os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"
 
 import numpy as np
 from numpy.typing import NDArray

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from tests.bench.cases import CASES
 from tests.bench.report import case_of, count_in_words
 from tests.bench.rows import Goal, Row, goals_of
 
@@ -58,7 +59,9 @@ def print_page(rows: Sequence[Row], rounds: int) -> str:
         items = "".join(f'<li class="missed">{escape(_where(row))}: {escape(str(goal))}</li>' for row, goal in missed)
         parts.append(f"<details><summary>The {len(missed)} that are missed</summary><ul>{items}</ul></details>")
     places = {table: place for place, table in enumerate(dict.fromkeys(map(_table, rows)))}
-    for (stack, adapter, count), table in groupby(sorted(rows, key=lambda row: places[_table(row)]), key=_table):
+    for (stack, adapter, count), table in groupby(
+        sorted(rows, key=lambda row: (places[_table(row)], CASES.index(case_of(row)))), key=_table
+    ):
         parts.append(f"<h2>{escape(adapter)}</h2><p>{escape(stack)}, {count_in_words(count)} elements</p>")
         parts.append(_print_table(list(table)))
     return "\n".join([*parts, "</body></html>", ""])

@@ -56,8 +56,8 @@ class Sample:
 def make_sample(case: Case, *, data: str, count: int, forms: tuple[str, ...], modes: tuple[str, ...], target: str) -> Sample:
     """Return the sample of about `count` elements; `forms` have one shape. The results are the oracle's."""
     shape = shape_of(count, forms[0])
-    kernels = {(form, mode): case.compile(form, shape, mode, target) for form in forms for mode in modes}
     inputs = make_data(case, data, shape)
+    kernels = {(form, mode): case.compile(form, shape, mode, target) for form in forms for mode in modes}
     outputs = kernels[forms[0], modes[0]].reference(inputs)
     given, right = (
         {name: Tensor(_dtype(case, name), array.shape, pack(array, DTYPES[_dtype(case, name)])) for name, array in arrays.items()}
