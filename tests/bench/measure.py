@@ -11,7 +11,7 @@ from qgen.errors import InternalError
 from qgen.signatures.tables import DYNAMIC
 from tests.bench.copies import COPIES, half_of, make_copy, make_reader, make_twin
 from tests.bench.device import Arm, TimingDevice
-from tests.bench.rows import Row, summarise
+from tests.bench.rows import Row, share_of_processor, summarise
 from tests.bench.sample import Sample
 
 Buffers = dict[str, Any]
@@ -42,11 +42,12 @@ def measure_sample(device: TimingDevice, stack: str, sample: Sample, rounds: int
     if sample.case.op == DYNAMIC:
         again = device.make_mover(make_reader(read), buffers["x"], into)
         movers = {name: arm + again for name, arm in movers.items()}
+    movers["nothing"] = device.make_mover(make_copy(0, *COPIES[0], harness), source, into)
     times = device.time({f"{form} {mode}": arm for (form, mode), arm in kernels.items()} | movers, rounds)
     device.destroy((*buffers.values(), source, into))
     return [
         summarise(
-            times,
+            times.stamps,
             f"{form} {mode}",
             copies,
             f"{form} fast" if mode != "fast" and (form, "fast") in kernels else None,
@@ -59,6 +60,7 @@ def measure_sample(device: TimingDevice, stack: str, sample: Sample, rounds: int
             mode=mode,
             count=sample.count,
             nbytes=sample.nbytes,
+            vs_twin_processor=share_of_processor(times.processor, f"{form} {mode}") if device.is_software else None,
             compile_ms=arm.compile_ms,
             wrong=wrong[form, mode],
         )

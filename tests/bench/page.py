@@ -28,6 +28,7 @@ _HEADS: Final = (
     ("words", "shape and data"),
     ("words", "share of the twin's speed"),
     ("", ""),
+    ("", "by cpu"),
     ("", "of copy"),
     ("", "ms"),
     ("", "GB/s"),
@@ -38,7 +39,8 @@ _ORT_HEADS: Final = (("words", "times as fast as ONNX Runtime"), ("", ""))
 
 _ABOUT: Final = (
     "Medians of {rounds} interleaved rounds, by timestamps on the device; ratios are taken within rounds. The twin moves the bytes of the"
-    " case in and out, 16 at a time, and computes nothing: it is the floor. The copy moves as many, half of them in and half out."
+    " case in and out, 16 at a time, and computes nothing: it is the floor. “By cpu” is the same share by the process's"
+    " time on processors, which holds while others use the machine. The copy moves as many bytes, half of them in and half out."
 )
 
 
@@ -103,6 +105,7 @@ def _print_lines(rows: list[Row]) -> Iterator[str]:
             f'<td class="form">{escape(what)}</td>',
             f'<td class="bar">{_bar(share, fast.vs_twin.median if fast else None, goals.get("vs_twin"), _FULL_SHARE)}</td>',
             _number(share, goals.get("vs_twin")),
+            _number(row.vs_twin_processor, None),
             _number(row.vs_copy.median, goals.get("vs_copy")),
             f"<td>{row.ms:.2f}</td><td>{row.gb_per_s:.1f}</td>",
             _number(row.vs_fast, None),

@@ -61,6 +61,8 @@ class Row:
     copy_ms: float
     vs_twin: Ratio
     vs_copy: Ratio
+    vs_twin_processor: float | None = None
+    """`vs_twin` by the time on processors, of a software adapter: it stays much the same while others use the machine."""
     vs_fast: float | None = None
     """The time of this kernel divided by that of the same in `fast`."""
     ort_ms: float | None = None
@@ -132,23 +134,29 @@ def _share_of_twin(row: Row, case: Case) -> float | None:
 
 
 def summarise(
-    times: Mapping[str, Sequence[float]],
+    stamps: Mapping[str, Sequence[float]],
     arm: str,
     copies: Sequence[str],
     fast: str | None,
     **known: Any,  # noqa: ANN401 - fields of `Row`
 ) -> Row:
     """Return the row of the kernel `arm`, given the milliseconds of each arm in each round; the quickest of `copies` counts."""
-    copy = min(copies, key=lambda name: statistics.median(times[name]))
+    copy = min(copies, key=lambda name: statistics.median(stamps[name]))
     return Row(
-        ms=statistics.median(times[arm]),
-        twin_ms=statistics.median(times["twin"]),
-        copy_ms=statistics.median(times[copy]),
-        vs_twin=paired(times["twin"], times[arm]),
-        vs_copy=paired(times[copy], times[arm]),
-        vs_fast=None if fast is None else paired(times[arm], times[fast]).median,
+        ms=statistics.median(stamps[arm]),
+        twin_ms=statistics.median(stamps["twin"]),
+        copy_ms=statistics.median(stamps[copy]),
+        vs_twin=paired(stamps["twin"], stamps[arm]),
+        vs_copy=paired(stamps[copy], stamps[arm]),
+        vs_fast=None if fast is None else paired(stamps[arm], stamps[fast]).median,
         **known,
     )
+
+
+def share_of_processor(processor: Mapping[str, Sequence[float]], arm: str) -> float:
+    """Return the share of the twin's speed by time on processors, less what a dispatch takes that does `nothing`."""
+    nothing = statistics.median(processor["nothing"])
+    return paired([time - nothing for time in processor["twin"]], [time - nothing for time in processor[arm]]).median
 
 
 def to_json(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -1,10 +1,11 @@
 """How fast the kernels are, beside copies of the same bytes and beside ONNX Runtime: `python -m tests.bench.speed --stack wgpu:llvmpipe`.
 
 A stack is an adapter of wgpu or Dawn, or `chromium` (with SwiftShader) or `chromium:default` (with the adapter that it chooses), where
-onnxruntime-web is timed in the same page. Each line is a kernel: what it takes (ms), bytes moved a second, the share of the twin's and of
-the quickest copy's speed that it reaches (`copies.py` says what they are), how many times as fast as ONNX Runtime it is, how many times
-what `fast` takes, and what the driver takes to compile the text (ms of the process's time; in a browser, of wall time). `!` marks what is
-below its goal. Ratios are medians over interleaved rounds, by timestamps on the device. Results are compared with the oracle first: a
+onnxruntime-web is timed in the same page. Each line is a kernel: what it takes (ms), bytes moved a second, the share of the twin's speed
+that it reaches (`copies.py` says what that is), the same by the time on processors, the share of the quickest copy's, how many times as
+fast as ONNX Runtime it is, how many times what `fast` takes, and what the driver takes to compile the text (ms of the process's time; in
+a browser, of wall time). `!` marks what is below its goal. Ratios are medians over interleaved rounds, by timestamps on the device; on a
+machine that others use, those by time on processors are the ones to look at, on 4M elements. Results are compared with the oracle first: a
 wrong bit ends the run.
 
 `--harness` names the folder of the harness that times ONNX Runtime, copies and the twin in a browser (`browser.py`); without it there is no

@@ -11,7 +11,7 @@ import pytest
 from tests.bench.cases import CASES
 from tests.bench.page import print_page
 from tests.bench.report import case_of, print_row, print_summary
-from tests.bench.rows import Ratio, Row, goals_of, paired, summarise, to_json
+from tests.bench.rows import Ratio, Row, goals_of, paired, share_of_processor, summarise, to_json
 from tests.goldens import Goldens
 
 CASE = "dequantize uint4 → float32 blocked 32 axis 1 zp"
@@ -30,11 +30,18 @@ ROW = Row(
     copy_ms=6.0,
     vs_twin=Ratio(0.625, 0.6, 0.65),
     vs_copy=Ratio(0.75, 0.7, 0.8),
+    vs_twin_processor=0.61,
     vs_fast=1.3,
     compile_ms=41.6,
 )
 BROWSER = dataclasses.replace(
-    ROW, stack="chromium", adapter="Chrome <1>, swiftshader", ort_ms=48.0, vs_ort=Ratio(6.0, 5.5, 7.0), vs_twin=Ratio(0.45, 0.4, 0.5)
+    ROW,
+    stack="chromium",
+    adapter="Chrome <1>, swiftshader",
+    vs_twin_processor=None,
+    ort_ms=48.0,
+    vs_ort=Ratio(6.0, 5.5, 7.0),
+    vs_twin=Ratio(0.45, 0.4, 0.5),
 )
 GPU = dataclasses.replace(ROW, stack="gpu", adapter="A GPU", is_software=False)
 
@@ -52,6 +59,11 @@ def test_the_quickest_copy_counts() -> None:
     row = summarise(times, "baked exact", ("slow", "quick"), "baked fast", **known)
     assert (row.ms, row.twin_ms, row.copy_ms, row.vs_fast) == (8.0, 4.0, 2.0, 2.0)
     assert (row.vs_twin.median, row.vs_copy.median) == (0.5, 0.25)
+
+
+def test_time_on_processors_counts_without_that_of_a_dispatch() -> None:
+    processor = {"baked exact": [9.0, 11.0, 20.0], "twin": [5.0, 5.0, 5.0], "nothing": [1.0, 1.0, 7.0]}
+    assert share_of_processor(processor, "baked exact") == 0.4
 
 
 def least(row: Row, **changes: object) -> list[tuple[str, float]]:
@@ -90,10 +102,10 @@ def test_goals_go_by_form_data_mode_and_size() -> None:
 
 
 def test_a_line_marks_what_is_missed() -> None:
-    assert print_row(ROW) == f"    8.00    2.4  0.62!   0.75      -   1.30      42  {CASE}, 4 M, baked, exact"
+    assert print_row(ROW) == f"    8.00    2.4  0.62!   0.61   0.75      -   1.30      42  {CASE}, 4 M, baked, exact"
     wrong = dataclasses.replace(BROWSER, mode="fast", vs_fast=None, wrong=7, data="ties", ort_wrong=2, compile_ms=None)
     assert print_row(wrong).endswith(
-        f"   0.45   0.75   6.00      -       -  {CASE}, 4 M, baked, fast, ties data, 7 wrong, 2 of ORT's wrong"
+        f"   0.45      -   0.75   6.00      -       -  {CASE}, 4 M, baked, fast, ties data, 7 wrong, 2 of ORT's wrong"
     )
 
 
