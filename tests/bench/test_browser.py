@@ -102,6 +102,13 @@ def test_onnxruntime_web_has_to_be_installed(tmp_path: Path, monkeypatch: pytest
         list(browser.measure_in_browser([], tmp_path, harness=tmp_path, rounds=1, adapter="swiftshader"))
 
 
+def test_what_takes_more_than_one_dispatch_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browser, "is_installed", lambda: True)
+    monkeypatch.setattr(browser, "_time_compilation", lambda *_: 0.0)
+    sample = sample_of("dynamic float32 → uint8", ("baked",))
+    assert list(browser.measure_in_browser([sample], tmp_path, harness=tmp_path, rounds=1, adapter="swiftshader")) == []
+
+
 def test_options_choose_jobs() -> None:
     some = plan_jobs("int4", [1 << 20, 1 << 22], ["uniform", "ragged", "baked"], ["ties"])
     assert {job.case.name for job in some} >= {"dequantize int4 → float32 blocked 128 axis 1"}
