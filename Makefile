@@ -1,5 +1,5 @@
 # `make demo` shows the whole on a real model, `make test` is what CI runs. Both set up .venv and node_modules first.
-.PHONY: demo test setup drivers lint types update-goldens clean
+.PHONY: demo test bench setup drivers lint types update-goldens clean
 
 PYTHON_VENV := .venv/bin/python
 
@@ -9,6 +9,11 @@ demo: setup
 test: setup drivers
 	@$(MAKE) --no-print-directory lint types
 	$(PYTHON_VENV) -m pytest -n 2
+
+# An hour: what the kernels take beside copies, and beside ONNX Runtime; BENCH has further options (`--help` says which).
+bench: setup drivers
+	@tests/setup/bench.sh
+	@$(PYTHON_VENV) -m tests.bench.speed --all --size 1M --size 4M --out bench-out $(BENCH)
 
 setup:
 	@tests/setup/environment.sh
@@ -27,4 +32,4 @@ update-goldens: setup drivers
 	$(PYTHON_VENV) -m pytest -n 2 --update-goldens
 
 clean:
-	rm -rf .venv node_modules .setup demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv node_modules .setup demo-out bench-out tests/bench/node_modules dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
