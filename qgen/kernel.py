@@ -78,7 +78,8 @@ class Kernel:
         `inputs` has the logical arrays by ONNX name (`x`, `y_scale`, …), each of its exact dtype. `device` is `auto` (an adapter, else the
         CPU), `cpu` (the evaluator), `gpu`, or a part of an adapter's name. Raises `QgenError` QG111 for a missing or unknown input, QG112
         for a float8 zero point of DequantizeLinear that is not zero, QG113 for a scale that a kernel for plain scales does not take, QG240
-        for a wrong dtype, QG220 to QG228 for shapes that do not go together, `UnavailableError` where there is no such device.
+        for a wrong dtype, QG220 to QG228 for shapes that do not go together, QG107 for a device that is no str,
+        `UnavailableError` where there is no such device.
         """
         from qgen.arrays import pack_words, unpack_words  # numpy is not needed to emit
 
@@ -91,7 +92,7 @@ class Kernel:
             for operand in self.compiled.checked.bound
             if not operand.is_output
         }
-        results = self.run_words(words, plan, device)
+        results = self.run_words(words, plan, _device(device))
         shape = _shape(inputs[operands[0].name])
         groups = scale_shape(self.request.granularity, shape)
         return {
@@ -222,6 +223,13 @@ def _hold_plain(condition: Condition, scale: Array, place: str) -> None:
     name, at = condition.scale.name, int(wrong[0])
     message = f"element {at} of `{name}` is {scale.reshape(-1)[at]}, and the kernel relies on this: {describe_condition(condition)}"
     raise QgenError("QG113", message, hint="emit the kernel without known or plain scales: it takes any", place=place)
+
+
+def _device(device: object) -> str:
+    if not isinstance(device, str):
+        message = f"`device` cannot be of type `{type(device).__name__}`"
+        raise QgenError("QG107", message, hint="give `auto`, `gpu`, `cpu`, or a part of an adapter's name")
+    return device.strip().lower()
 
 
 def compile_request(request: Request) -> Kernel:

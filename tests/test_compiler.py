@@ -261,3 +261,12 @@ def test_a_path_that_no_file_can_have_is_an_error(name: str, tmp_path: Path) -> 
         write_text(tmp_path / name / "k.wgsl", "text")
     assert caught.value.code == "QG110"
     assert [path.name for path in tmp_path.iterdir()] == ["round"]
+
+
+def test_a_device_is_named_in_any_case_and_by_nothing_but_text() -> None:
+    inputs = {"x": np.zeros(3, np.float32), "y_scale": np.ones((), np.float32)}
+    assert quantize().run(inputs, device=" CPU ")["y"].tolist() == [0, 0, 0]
+    for device in (None, 0):
+        with pytest.raises(QgenError, match="`device` cannot be of type") as caught:
+            quantize().run(inputs, device=device)  # type: ignore[arg-type]  # what a user may give
+        assert caught.value.code == "QG107"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from qgen.compiler import Request
+
+_DIMENSION: Final = re.compile(r"-?[0-9]+")
 
 SIGNED_OPTIONS: Final = frozenset({"--blocked", "--per-axis", "--shape", "--group", "--opset"})
 """Options whose value may start with a minus."""
@@ -138,10 +141,10 @@ def parse_blocked(text: str) -> tuple[int, int]:
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """Return the dimensions of `2,3,4`; of `scalar`, or of nothing, there are none."""
-    if text.strip() in {"", "scalar"}:
+    """Return the dimensions of `2,3,4`; of `scalar` there are none. An empty text, as of a variable that is not set, is refused."""
+    if text.strip() == "scalar":
         return ()
-    try:
-        return tuple(int(dim) for dim in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a shape, as 2,3,4, or scalar") from None
+    dims = text.replace(" ", "").split(",")
+    if not all(_DIMENSION.fullmatch(dim) for dim in dims):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a shape, as 2,3,4, or scalar")
+    return tuple(map(int, dims))

@@ -150,6 +150,7 @@ TRANSCRIPTS = {
     "tune_nothing": "tune -o profile.toml",
     "tune_no_rounds": "tune kernels -o profile.toml --rounds 0",
     "tune_no_device": "tune kernels -o profile.toml --device cuda:0",
+    "emit_empty_shape": "emit QuantizeLinear --x float32 --shape ''",
     "emit_no_profile": "emit QuantizeLinear --x float32 --profile profile.toml",
     "emit_all_profile": "emit --all --profile profile.toml -o out",
     "emit_function_profile": "emit DequantizeLinear --x int4 --scale float16 --shape 64 --form function --profile profile.toml",
