@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="every distinct kernel, shapes in uniforms, axis 1 or blocks of 32 along the last axis"
     )
-    parser.add_argument("--jobs", metavar="N", type=int, help="processes for --all (default: 1)")
+    parser.add_argument("--jobs", metavar="N", type=int, help="processes for --all (default: one a core)")
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
@@ -67,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("glue goes beside the kernel into a folder, so `-o -` has no meaning")
     if arguments.also is not None and arguments.output == "-":
         arguments.parser.error("translations go beside the kernel into a folder, so `-o -` has no meaning")
-    from qgen.glue import save_glue  # start-up time
     from qgen.kernel import compile_request  # start-up time
 
     request, languages = read_request(arguments), read_glue(arguments)
@@ -78,10 +78,19 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     folder = arguments.output or "."
     translations = _translate(kernel, arguments.also)
-    for path in (*kernel.save(folder), *save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
+    for path in (*kernel.save(folder), *_save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
         if not arguments.quiet:
             print(path)
     return 0
+
+
+def _save_glue(kernel: Kernel, folder: str, languages: tuple[str, ...]) -> tuple[Path, ...]:
+    """Write the files of `--glue` and return their paths."""
+    if not languages:
+        return ()
+    from qgen.glue import save_glue  # start-up time
+
+    return save_glue(kernel, folder, languages)
 
 
 def _run_function(arguments: argparse.Namespace) -> int:
@@ -140,7 +149,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
         arguments.parser.error(f"--all emits every kernel, so {word} has no meaning")
     if arguments.output in {None, "-"}:
         arguments.parser.error("--all needs a folder: -o DIR")
-    jobs = 1 if arguments.jobs is None else arguments.jobs
+    jobs = (os.cpu_count() or 1) if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         arguments.parser.error("--jobs is at least 1")
     shared = {name: getattr(arguments, name) for name in _SHARED if getattr(arguments, name) is not None}

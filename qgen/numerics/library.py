@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final
 
 from qgen.dtypes import DTYPES, DType
@@ -13,7 +12,7 @@ from qgen.errors import InternalError
 from qgen.frontend import ast
 from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, split_instance, struct_of
 from qgen.frontend.kinds import KINDS
-from qgen.frontend.parse import parse_source
+from qgen.frontend.stored import load_builtin
 from qgen.ir import nodes as ir
 from qgen.ir.fold import fold_node
 from qgen.ir.program import Function
@@ -21,6 +20,7 @@ from qgen.ir.rewrite import called_functions, map_body, map_expr
 from qgen.ir.types import Int
 from qgen.numerics.normalise import normalise
 
+PACKAGE: Final = "qgen.numerics"
 FILES: Final = ("float32.qg", "narrow.qg", "convert.qg", "exact.qg", "quick.qg")
 
 
@@ -38,8 +38,7 @@ class Candidate:
 @lru_cache(maxsize=1)
 def sources() -> tuple[ast.SourceFile, ...]:
     """Return the parsed texts of the library."""
-    package = files("qgen.numerics")
-    return tuple(parse_source(package.joinpath(name).read_text(encoding="utf-8"), f"qgen/numerics/{name}") for name in FILES)
+    return tuple(load_builtin(PACKAGE, name) for name in FILES)
 
 
 @lru_cache(maxsize=1)
