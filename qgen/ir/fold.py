@@ -12,6 +12,8 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 def fold_node(expr: ir.Expr) -> ir.Expr:
     """Return a node, whose operands are folded, in its shortest form."""
+    if not isinstance(expr, ir.Binary) or not (isinstance(expr.lhs, ir.Literal) or isinstance(expr.rhs, ir.Literal)):
+        return expr
     match expr:
         case ir.Binary(op, ir.Literal(int(a), _), ir.Literal(int(b), _), Scalar.U32):
             value = _evaluate(op, a, b)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
-from qgen.ir.program import ById, Function, Operand, Program, Stage, is_fragment
-from qgen.ir.rewrite import callees, children
+from qgen.ir.program import Function, Operand, Program, Stage, is_fragment, kept
+from qgen.ir.rewrite import callees
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Type, Vector, element_of, print_type
 from qgen.ir.typing import INTEGERS, NUMBERS, binary_agrees, is_uniform, is_within, literal_fits, typed_agrees
 
@@ -58,19 +59,54 @@ class _InvalidIRError(Exception):
     """What is wrong; `verify` adds the program."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A statement of an entry point that is valid, and what was named and variable before it."""
+
+    stmt: ir.Stmt
+    names: dict[str, Type]
+    variables: frozenset[str]
+
+
+class Verifier:
+    """Verifies the programs that passes make of one another, and what the one before had as well only once."""
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._last: Program | None = None
+        self._seen: dict[int, _Seen] = {}
+
+    def verify(self, program: Program, after: str) -> Program:
+        """Return the program, which the pass named `after` made.
+
+        Raises `InternalError`, with the IR in its message, where the program is not valid for its stage.
+        """
+        try:
+            if self._last is None or not _is_same_scope(program, self._last):
+                self._seen = {}
+                _verify_functions(program)
+            _verify_kernels(program, self._seen)
+        except _InvalidIRError as error:
+            raise InternalError(f"after {after}: {error}\n\n{print_program(program)}") from error
+        self._last = program
+        return program
+
+
 def verify(program: Program, after: str) -> Program:
-    """Return the program, which the pass named `after` made.
-
-    Raises `InternalError`, with the IR in its message, where the program is not valid for its stage.
-    """
-    try:
-        _verify(program)
-    except _InvalidIRError as error:
-        raise InternalError(f"after {after}: {error}\n\n{print_program(program)}") from error
-    return program
+    """Return the program, which the pass named `after` made; raises as a `Verifier` does."""
+    return Verifier().verify(program, after)
 
 
-def _verify(program: Program) -> None:
+def _is_same_scope(program: Program, other: Program) -> bool:
+    """Whether statements mean the same in both programs: the stage, the operands, and the very functions."""
+    return (
+        program.stage is other.stage
+        and program.functions is other.functions
+        and (program.operands, program.uniforms, program.wide) == (other.operands, other.uniforms, other.wide)
+    )
+
+
+def _verify_functions(program: Program) -> None:
     names = [function.name for function in program.functions]
     if len(set(names)) != len(names):
         raise _InvalidIRError(f"two functions share a name: {names}")
@@ -79,7 +115,7 @@ def _verify(program: Program) -> None:
     table = {function.name: function for function in program.functions}
     places = {name: position for position, name in enumerate(names)}
     for position, function in enumerate(program.functions):
-        called = callees(ById(function))
+        called = callees(function)
         for callee in called:
             if callee not in table:
                 raise _InvalidIRError(f"`{function.name}` calls `{callee}`, which is not in the program")
@@ -89,22 +125,33 @@ def _verify(program: Program) -> None:
             scope = _Scope(_FUNCTION[program.stage] | {ir.Load}, table, program, function.result)
             scope.block(function.body, {param.name: param.type for param in function.params})
         else:
-            _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in called))
+            _verify_function(function, program.stage, tuple(table[callee] for callee in called))
+
+
+def _verify_kernels(program: Program, seen: dict[int, _Seen]) -> None:
+    scope = _Scope(_KERNEL[program.stage], {function.name: function for function in program.functions}, program, None)
     for kernel in program.kernels:
-        scope = _Scope(_KERNEL[program.stage], table, program, None)
-        scope.block(kernel.body, {})
+        scope.body(kernel.body, seen)
         if program.stage is not Stage.LEGAL:
             written = [stmt.operand for stmt in kernel.body if isinstance(stmt, ir.Write)]
             if len(written) != len(set(written)):
                 raise _InvalidIRError("a result is written twice")
 
 
-@lru_cache(maxsize=2048)
-def _verify_function(function: ById[Function], stage: Stage, callees: tuple[ById[Function], ...]) -> None:
-    found = function.value
-    table = {callee.value.name: callee.value for callee in callees}
-    scope = _Scope(_FUNCTION[stage], table, None, found.result)
-    scope.block(found.body, {param.name: param.type for param in found.params})
+def _verify_function(function: Function, stage: Stage, called: tuple[Function, ...]) -> None:
+    known = _verified(function)
+    if stage in known and all(map(operator.is_, known[stage], called)):
+        return
+    table = {callee.name: callee for callee in called}
+    scope = _Scope(_FUNCTION[stage], table, None, function.result)
+    scope.block(function.body, {param.name: param.type for param in function.params})
+    known[stage] = called
+
+
+@kept
+def _verified(_function: Function) -> dict[Stage, tuple[Function, ...]]:
+    """Return the stages that a function is known to be valid at, each with the functions that it calls there."""
+    return {}
 
 
 class _Scope:
@@ -118,6 +165,20 @@ class _Scope:
         self._program = program
         self._result = result
         self._is_checked = program is not None and program.stage is Stage.CHECKED
+
+    def body(self, body: tuple[ir.Stmt, ...], seen: dict[int, _Seen]) -> None:
+        """Verify the statements of an entry point but for those that `seen` has, and add these to it."""
+        names: dict[str, Type] = {}
+        variables = frozenset[str]()
+        for stmt in body:
+            known = seen.get(id(stmt))
+            if known is None or known.names != names or known.variables != variables:
+                self.block((stmt,), names, variables)
+                seen[id(stmt)] = _Seen(stmt, dict(names), variables)
+            if isinstance(stmt, ir.Let | ir.Var):
+                names[stmt.name] = stmt.value.type
+            if isinstance(stmt, ir.Var):
+                variables |= {stmt.name}
 
     def block(self, body: tuple[ir.Stmt, ...], outer: Mapping[str, Type], variables: frozenset[str] = frozenset()) -> None:
         names = dict(outer)
@@ -213,26 +274,35 @@ class _Scope:
 
     def expr(self, expr: ir.Expr, names: Mapping[str, Type]) -> Type:
         """Return the type of a valid expression."""
-        if type(expr) not in self._allowed:
-            raise _InvalidIRError(f"a {type(expr).__name__} may not stand here: {print_expr(expr)}")
-        types = [self.expr(child, names) for child in children(expr)]
-        if not self._agrees(expr, types, names):
-            raise _InvalidIRError(f"types do not agree: {print_expr(expr)} of ({', '.join(print_type(type_) for type_ in types)})")
+        pending = [expr]
+        while pending:
+            node = pending.pop()
+            below = node.operands
+            if type(node) not in self._allowed:
+                raise _InvalidIRError(f"a {type(node).__name__} may not stand here: {print_expr(node)}")
+            if not self._agrees(node, [child.type for child in below], names):
+                types = ", ".join(print_type(child.type) for child in below)
+                raise _InvalidIRError(f"types do not agree: {print_expr(node)} of ({types})")
+            pending += below
         return expr.type
 
     def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:
         match expr:
+            case ir.Name():
+                return names.get(expr.name) == expr.type
             case ir.Literal():
                 return literal_fits(expr)
-            case ir.Name(name, type_):
-                return names.get(name) == type_
+            case ir.Binary():
+                return binary_agrees(expr.op, types[0], types[1], expr.type)
+            case ir.Component():
+                return types == [Vector(expr.type)] and 0 <= expr.number < LANES
+            case ir.Call():
+                callee = self._functions.get(expr.function)
+                return callee is not None and callee.result == expr.type and types == [param.type for param in callee.params]
+            case ir.Compose():
+                return len(types) in {1, LANES} and all(found is expr.type.element for found in types)
             case ir.Unary(op, _, type_):
                 return types == [type_] and element_of(type_) in _UNARY.get(op, ())
-            case ir.Binary(op, _, _, type_):
-                is_scalar_only = op in {"&&", "||"}
-                if not is_uniform(type_, types) or (is_scalar_only and isinstance(type_, Vector)):
-                    return False
-                return binary_agrees(op, *(element_of(found) for found in (*types, type_)))
             case ir.Select(_, _, _, type_):
                 condition, *branches = types
                 wanted = Vector(Scalar.BOOL) if isinstance(type_, Vector) and isinstance(condition, Vector) else Scalar.BOOL
@@ -249,13 +319,6 @@ class _Scope:
             case ir.LoadVector(buffer, _):
                 self._wide_operand(buffer)
                 return types == [Scalar.U32]
-            case ir.Compose(args, type_):
-                return len(args) in {1, LANES} and all(found is type_.element for found in types)
-            case ir.Component(_, number, type_):
-                return types == [Vector(type_)] and 0 <= number < LANES
-            case ir.Call(name, _, type_):
-                callee = self._functions.get(name)
-                return callee is not None and callee.result == type_ and types == [param.type for param in callee.params]
             case ir.Field(_, name, type_):
                 return isinstance(types[0], Struct) and types[0].field_type(name) is type_
             case ir.Construct(_, struct):

@@ -30,6 +30,7 @@ from qgen.errors import InternalError
 from qgen.frontend.check_fn import instance_name
 from qgen.ir import nodes as ir
 from qgen.ir.fold import fold_node
+from qgen.ir.names import free_name
 from qgen.ir.program import Function, Param, Program, Stage
 from qgen.ir.rewrite import drop_unused_lets, map_body, map_expr, reachable_functions, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
@@ -115,8 +116,7 @@ class _Names:
         self._taken |= {let.name for let in element.groups} | {param, FOUR, ONE, BITS}
 
     def __call__(self, stem: str) -> str:
-        choices = (stem, *(f"{stem}_{number}" for number in range(2, len(self._taken) + 3)))
-        found = next(choice for choice in choices if choice not in self._taken)
+        found = free_name(stem, self._taken)
         self._taken.add(found)
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from qgen.ir.program import Program
-from qgen.ir.verify import verify
+from qgen.ir.verify import Verifier
 from qgen.passes.fold import fold_constants
 from qgen.passes.functions import place_functions
 from qgen.passes.guard import guard_quick
@@ -86,12 +86,13 @@ def _hoist(program: Program, variant: Variant, ran: Callable[[str, Program], Pro
 
 def _runner(observe: Callable[[str, Program], None] | None) -> Callable[[str, Program], Program]:
     """Return what takes each pass's name and what it made: a program that is another one is verified, and shown to `observe`."""
+    verifier = Verifier()
     verified: Program | None = None
 
     def ran(name: str, result: Program) -> Program:
         nonlocal verified
         if result is not verified:
-            verified = verify(result, name)
+            verified = verifier.verify(result, name)
         if observe is not None:
             observe(name, result)
         return result
