@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from qgen.dtypes import EXACT, DType, Exact
@@ -23,6 +23,7 @@ from qgen.ir.names import snake_case
 from qgen.ir.program import Program
 from qgen.numerics.library import is_conditional
 from qgen.passes.pipeline import Variant, lower_program
+from qgen.passes.plan import Plan
 from qgen.passes.realise import MODES
 from qgen.passes.rename import is_reserved
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, check_shape, make_view, normalize_axis
@@ -53,7 +54,7 @@ class Request:
     group: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """What came out: the texts, and the programs they were made from.
 
@@ -62,10 +63,35 @@ class Compiled:
 
     name: str
     wgsl: str
-    sidecar: dict[str, Any]
     request: Request
     checked: Program
     legal: Program
+    plans: tuple[Plan, ...]
+    given_sidecar: dict[str, Any] | None = None
+    """The sidecar that a stored kernel came with."""
+
+    @cached_property
+    def sidecar(self) -> dict[str, Any]:
+        """How a host binds and dispatches the kernel, made when it is first asked for."""
+        if self.given_sidecar is not None:
+            return self.given_sidecar
+        request = self.request
+        signature = request.signature
+        spec = SidecarSpec(
+            name=self.name,
+            checked=self.checked,
+            program=self.legal,
+            plans=self.plans,
+            shape=request.shape,
+            mode=request.mode,
+            target=request.target,
+            group=request.group,
+            op=_describe(request),
+            division=signature.division if isinstance(signature.division, DType) else None,
+            uses_native=_uses_native(self.legal),
+            sha256=_digest(self.wgsl),
+        )
+        return build_sidecar(spec)
 
 
 def make_request(
@@ -132,25 +158,19 @@ def compile_kernel(request: Request, observe: Observer | None = None) -> Compile
         if error.source is None and isinstance(error.place, Span):
             error.source = find_operator(signature.op)[0].text
         raise
-    uses_native = any(is_conditional(function.name) for function in legal.functions)
-    wgsl = emit_module(ModuleSpec(legal, checked, plans, request.shape, request.mode, uses_native, request.target, request.group))
-    digest = hashlib.sha256(wgsl.encode()).hexdigest()
-    name = request.name or f"{readable_name(request)}_{digest[:HASH_DIGITS]}"
-    spec = SidecarSpec(
-        name=name,
-        checked=checked,
-        program=legal,
-        plans=plans,
-        shape=request.shape,
-        mode=request.mode,
-        target=request.target,
-        group=request.group,
-        op=_describe(request),
-        division=signature.division if isinstance(signature.division, DType) else None,
-        uses_native=uses_native,
-        sha256=digest,
-    )
-    return Compiled(name, wgsl, build_sidecar(spec), request, checked, legal)
+    spec = ModuleSpec(legal, checked, plans, request.shape, request.mode, _uses_native(legal), request.target, request.group)
+    wgsl = emit_module(spec)
+    name = request.name or f"{readable_name(request)}_{_digest(wgsl)[:HASH_DIGITS]}"
+    return Compiled(name, wgsl, request, checked, legal, plans)
+
+
+def _uses_native(program: Program) -> bool:
+    """Whether native float arithmetic decides bits."""
+    return any(is_conditional(function.name) for function in program.functions)
+
+
+def _digest(wgsl: str) -> str:
+    return hashlib.sha256(wgsl.encode()).hexdigest()
 
 
 def request_of_sidecar(sidecar: dict[str, Any]) -> Request:

@@ -81,7 +81,7 @@ def load_kernel(path: Path) -> StoredKernel:
         compiled = compile_request(request_of_sidecar(sidecar)).compiled
     except QgenError as error:
         raise QgenError(error.code, error.message, hint=error.hint, place=str(path)) from error
-    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, sidecar=sidecar)), compiled.wgsl == wgsl)
+    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, given_sidecar=sidecar)), compiled.wgsl == wgsl)
 
 
 def read_sidecar(path: Path) -> dict[str, Any]:

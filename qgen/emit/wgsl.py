@@ -30,10 +30,11 @@ FUNCTION = Context(256)
 """Functions work on bits, entry points and functions that load on counts, which are decimal whatever their size."""
 
 
-def emit_entry_point(kernel: Kernel, atomics: frozenset[str], wide: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the lines of an entry point; `atomics` are the buffers of atomic words, `wide` those of vectors."""
+def emit_entry_point(kernel: Kernel, atomics: frozenset[str], wide: frozenset[str] = frozenset()) -> str:
+    """Return the text of an entry point; `atomics` are the buffers of atomic words, `wide` those of vectors."""
     head = f"fn {kernel.name}(@builtin(global_invocation_id) id: vec3u) {{"
-    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, Context(1 << 32, atomics, wide)), "}")
+    body = _emit_body(kernel.body, 1, Context(1 << 32, atomics, wide))
+    return "\n".join((f"@compute @workgroup_size({kernel.workgroup_size})", head, *body, "}"))
 
 
 @kept

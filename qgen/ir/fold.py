@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import operator
+
 from qgen.ir import nodes as ir
+from qgen.ir.rewrite import with_children
 from qgen.ir.types import Scalar
 
 _WORD = 32
 _MODULUS = 1 << _WORD
 _INT32 = range(-(1 << 31), 1 << 31)
+
+
+def fold_expr(expr: ir.Expr) -> ir.Expr:
+    """Return an expression in its shortest form; the same object where it has that."""
+    below = expr.operands
+    if not below:
+        return expr
+    new = tuple([fold_expr(child) for child in below])
+    return fold_node(with_children(expr, new) if any(map(operator.is_not, below, new)) else expr)
 
 
 def fold_node(expr: ir.Expr) -> ir.Expr:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from functools import lru_cache
 from itertools import count
 
 
+@lru_cache(maxsize=64)
 def snake_case(name: str) -> str:
     """Return an operator's name as a function is named: `QuantizeLinear` to `quantize_linear`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -80,7 +80,7 @@ class Function:
 def kept(compute: Callable[[Function], R]) -> Callable[[Function], R]:
     """Return `compute` with its result kept in the function that it is of, for as long as that lives.
 
-    Programs share the functions of the library, and so what is known of them; what is known of a kernel's own functions goes with the kernel.
+    Programs share the functions of the library, and so what is known of them; that of a kernel's own goes with the kernel.
     """
     key = f"{compute.__module__}.{compute.__qualname__}"
 

@@ -28,12 +28,12 @@ def literal_fits(literal: ir.Literal) -> bool:
     """Whether a constant is a value of its type."""
     value = literal.value
     match literal.type:
+        case Scalar.U32:
+            return type(value) is int and 0 <= value < 1 << 32
         case Int(lo, hi):
             return lo <= value <= hi
         case Scalar.BOOL:
             return isinstance(value, bool)
-        case Scalar.U32:
-            return type(value) is int and 0 <= value < 1 << 32
         case Scalar.I32:
             return type(value) is int and -(1 << 31) <= value < 1 << 31
         case Scalar.F32:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, assert_never
 
 from qgen.errors import InternalError
@@ -12,38 +11,10 @@ from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
 from qgen.ir.program import Function, Operand, Program, Stage, is_fragment, kept
 from qgen.ir.rewrite import callees
+from qgen.ir.stages import FUNCTION_NODES, KERNEL_NODES
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Type, Vector, element_of, print_type
 from qgen.ir.typing import INTEGERS, NUMBERS, binary_agrees, is_uniform, is_within, literal_fits, typed_agrees
 
-_CHECKED: Final = frozenset(
-    {ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write, ir.Reduce, ir.Accumulate, ir.Select, ir.Unary, ir.Binary}
-)
-_EXPRESSIONS: Final = {
-    ir.Literal,
-    ir.Name,
-    ir.Unary,
-    ir.Binary,
-    ir.Select,
-    ir.Builtin,
-    ir.Convert,
-    ir.Bitcast,
-    ir.Call,
-    ir.Field,
-    ir.Construct,
-}
-_MACHINE: Final = frozenset(_EXPRESSIONS | {ir.Let})
-_VECTORS: Final = frozenset({ir.Compose, ir.Component})
-_WORDS: Final = frozenset({ir.Load, ir.Store, ir.LoadVector, ir.StoreVector, ir.AtomicMax}) | _VECTORS
-_KERNEL: Final = {
-    Stage.CHECKED: _CHECKED,
-    Stage.REALISED: _MACHINE | {ir.Read, ir.Write, ir.Accumulate},
-    Stage.LEGAL: _MACHINE | _WORDS | {ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
-}
-_FUNCTION: Final = {
-    Stage.CHECKED: frozenset[type](),
-    Stage.REALISED: _MACHINE | {ir.If, ir.Return, ir.Require},
-    Stage.LEGAL: _MACHINE | _VECTORS | {ir.If, ir.Return},
-}
 _UNARY: Final = {"-": frozenset({Scalar.I32, Scalar.F32}), "~": INTEGERS, "!": frozenset({Scalar.BOOL})}
 _BUILTINS: Final = {
     "min": (2, NUMBERS),
@@ -59,22 +30,17 @@ class _InvalidIRError(Exception):
     """What is wrong; `verify` adds the program."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A statement of an entry point that is valid, and what was named and variable before it."""
-
-    stmt: ir.Stmt
-    names: dict[str, Type]
-    variables: frozenset[str]
+_Known = dict[int, tuple[ir.Expr, tuple[ir.Name, ...]]]
+"""Valid expressions by their identity, each with the names in it: where these are in scope, it is valid again."""
 
 
 class Verifier:
-    """Verifies the programs that passes make of one another, and what the one before had as well only once."""
+    """Verifies the programs that passes make of one another, and what several of them have only once."""
 
     def __init__(self) -> None:
         """Remember nothing yet."""
         self._last: Program | None = None
-        self._seen: dict[int, _Seen] = {}
+        self._known: _Known = {}
 
     def verify(self, program: Program, after: str) -> Program:
         """Return the program, which the pass named `after` made.
@@ -83,9 +49,9 @@ class Verifier:
         """
         try:
             if self._last is None or not _is_same_scope(program, self._last):
-                self._seen = {}
+                self._known = {}
                 _verify_functions(program)
-            _verify_kernels(program, self._seen)
+            _verify_kernels(program, self._known)
         except _InvalidIRError as error:
             raise InternalError(f"after {after}: {error}\n\n{print_program(program)}") from error
         self._last = program
@@ -114,6 +80,7 @@ def _verify_functions(program: Program) -> None:
         raise _InvalidIRError("a checked program has no functions")
     table = {function.name: function for function in program.functions}
     places = {name: position for position, name in enumerate(names)}
+    is_whole = is_fragment(program)
     for position, function in enumerate(program.functions):
         called = callees(function)
         for callee in called:
@@ -121,35 +88,29 @@ def _verify_functions(program: Program) -> None:
                 raise _InvalidIRError(f"`{function.name}` calls `{callee}`, which is not in the program")
             if places[callee] <= position:
                 raise _InvalidIRError(f"`{function.name}` stands after `{callee}`, which it calls")
-        if is_fragment(program):
-            scope = _Scope(_FUNCTION[program.stage] | {ir.Load}, table, program, function.result)
-            scope.block(function.body, {param.name: param.type for param in function.params})
-        else:
-            _verify_function(function, program.stage, tuple(table[callee] for callee in called))
+        if is_whole:
+            _Scope(FUNCTION_NODES[program.stage] | {ir.Load}, table, program, function.result, {}).function(function)
+            continue
+        verified = _verified(function)
+        known = verified.get(program.stage)
+        used = [table[callee] for callee in called]
+        if known is None or any(map(operator.is_not, known, used)):
+            _Scope(FUNCTION_NODES[program.stage], {callee.name: callee for callee in used}, None, function.result, {}).function(function)
+            verified[program.stage] = used
 
 
-def _verify_kernels(program: Program, seen: dict[int, _Seen]) -> None:
-    scope = _Scope(_KERNEL[program.stage], {function.name: function for function in program.functions}, program, None)
+def _verify_kernels(program: Program, known: _Known) -> None:
+    scope = _Scope(KERNEL_NODES[program.stage], {function.name: function for function in program.functions}, program, None, known)
     for kernel in program.kernels:
-        scope.body(kernel.body, seen)
+        scope.block(kernel.body, {})
         if program.stage is not Stage.LEGAL:
             written = [stmt.operand for stmt in kernel.body if isinstance(stmt, ir.Write)]
             if len(written) != len(set(written)):
                 raise _InvalidIRError("a result is written twice")
 
 
-def _verify_function(function: Function, stage: Stage, called: tuple[Function, ...]) -> None:
-    known = _verified(function)
-    if stage in known and all(map(operator.is_, known[stage], called)):
-        return
-    table = {callee.name: callee for callee in called}
-    scope = _Scope(_FUNCTION[stage], table, None, function.result)
-    scope.block(function.body, {param.name: param.type for param in function.params})
-    known[stage] = called
-
-
 @kept
-def _verified(_function: Function) -> dict[Stage, tuple[Function, ...]]:
+def _verified(_function: Function) -> dict[Stage, list[Function]]:
     """Return the stages that a function is known to be valid at, each with the functions that it calls there."""
     return {}
 
@@ -158,27 +119,22 @@ class _Scope:
     """What may stand in one body."""
 
     def __init__(
-        self, allowed: frozenset[type], functions: Mapping[str, Function], program: Program | None, result: Machine | None
+        self,
+        allowed: frozenset[type],
+        functions: Mapping[str, Function],
+        program: Program | None,
+        result: Machine | None,
+        known: _Known,
     ) -> None:
         self._allowed = allowed
         self._functions = functions
         self._program = program
         self._result = result
+        self._known = known
         self._is_checked = program is not None and program.stage is Stage.CHECKED
 
-    def body(self, body: tuple[ir.Stmt, ...], seen: dict[int, _Seen]) -> None:
-        """Verify the statements of an entry point but for those that `seen` has, and add these to it."""
-        names: dict[str, Type] = {}
-        variables = frozenset[str]()
-        for stmt in body:
-            known = seen.get(id(stmt))
-            if known is None or known.names != names or known.variables != variables:
-                self.block((stmt,), names, variables)
-                seen[id(stmt)] = _Seen(stmt, dict(names), variables)
-            if isinstance(stmt, ir.Let | ir.Var):
-                names[stmt.name] = stmt.value.type
-            if isinstance(stmt, ir.Var):
-                variables |= {stmt.name}
+    def function(self, function: Function) -> None:
+        self.block(function.body, {param.name: param.type for param in function.params})
 
     def block(self, body: tuple[ir.Stmt, ...], outer: Mapping[str, Type], variables: frozenset[str] = frozenset()) -> None:
         names = dict(outer)
@@ -274,26 +230,38 @@ class _Scope:
 
     def expr(self, expr: ir.Expr, names: Mapping[str, Type]) -> Type:
         """Return the type of a valid expression."""
+        known = self._known.get(id(expr))
+        if known is not None:
+            for name in known[1]:
+                if names.get(name.name) != name.type:
+                    break
+            else:
+                return expr.type
+        used: list[ir.Name] = []
         pending = [expr]
         while pending:
             node = pending.pop()
-            below = node.operands
             if type(node) not in self._allowed:
                 raise _InvalidIRError(f"a {type(node).__name__} may not stand here: {print_expr(node)}")
-            if not self._agrees(node, [child.type for child in below], names):
+            below = node.operands
+            if isinstance(node, ir.Name):
+                used.append(node)
+                is_valid = names.get(node.name) == node.type
+            elif isinstance(node, ir.Binary):
+                is_valid = binary_agrees(node.op, node.lhs.type, node.rhs.type, node.type)
+            else:
+                is_valid = self._agrees(node, [child.type for child in below])
+            if not is_valid:
                 types = ", ".join(print_type(child.type) for child in below)
                 raise _InvalidIRError(f"types do not agree: {print_expr(node)} of ({types})")
             pending += below
+        self._known[id(expr)] = expr, tuple(used)
         return expr.type
 
-    def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:
+    def _agrees(self, expr: ir.Expr, types: list[Type]) -> bool:
         match expr:
-            case ir.Name():
-                return names.get(expr.name) == expr.type
             case ir.Literal():
                 return literal_fits(expr)
-            case ir.Binary():
-                return binary_agrees(expr.op, types[0], types[1], expr.type)
             case ir.Component():
                 return types == [Vector(expr.type)] and 0 <= expr.number < LANES
             case ir.Call():
@@ -336,5 +304,7 @@ class _Scope:
                 return self._program is not None and name in self._program.uniforms
             case ir.Invocation(component):
                 return component in {"x", "y"}
+            case ir.Name() | ir.Binary():
+                raise TypeError(expr)
             case _:
                 assert_never(expr)

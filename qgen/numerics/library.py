@@ -14,9 +14,9 @@ from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn
 from qgen.frontend.kinds import KINDS
 from qgen.frontend.stored import load_builtin
 from qgen.ir import nodes as ir
-from qgen.ir.fold import fold_node
+from qgen.ir.fold import fold_expr
 from qgen.ir.program import Function
-from qgen.ir.rewrite import called_functions, map_body, map_expr
+from qgen.ir.rewrite import called_functions, map_body
 from qgen.ir.types import Int
 from qgen.numerics.normalise import normalise
 
@@ -57,7 +57,7 @@ def function(name: str, format_: DType | None) -> Function:
         for fn in source.fns:
             if fn.name == name:
                 checked = check_fn(source, fn, declarations(), format_)
-                return replace(checked, body=map_body(checked.body, lambda expr: map_expr(expr, fold_node)))
+                return replace(checked, body=map_body(checked.body, fold_expr))
     raise InternalError(f"the numerics library has no `{name}`")
 
 
@@ -68,6 +68,7 @@ def is_library_name(name: str) -> bool:
     return name in known.structs or any(name == stem or name.startswith(f"{stem}_") for stem in known.fns)
 
 
+@lru_cache(maxsize=4096)
 def is_conditional(name: str) -> bool:
     """Whether a function of a program comes from one that computes something in some numerics modes only."""
     stems = _conditional_stems()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import operator
 from dataclasses import replace
 
-from qgen.ir.fold import fold_node
+from qgen.ir.fold import fold_expr
 from qgen.ir.program import Kernel, Program
-from qgen.ir.rewrite import map_body, map_expr
+from qgen.ir.rewrite import map_body
 
 
 def fold_constants(program: Program) -> Program:
@@ -21,5 +21,5 @@ def fold_constants(program: Program) -> Program:
 
 
 def _fold_kernel(kernel: Kernel) -> Kernel:
-    body = map_body(kernel.body, lambda expr: map_expr(expr, fold_node))
+    body = map_body(kernel.body, fold_expr)
     return kernel if body is kernel.body else replace(kernel, body=body)

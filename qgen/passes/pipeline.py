@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from qgen.ir.program import Program
+from qgen.ir.program import ById, Program
 from qgen.ir.verify import Verifier
 from qgen.passes.fold import fold_constants
 from qgen.passes.functions import place_functions
@@ -54,7 +55,7 @@ def lower_program(
     Raises `QgenError` QG301 to QG303 where the library, an index or the target cannot do it, `InternalError` where a pass is wrong.
     """
     ran = _runner(observe)
-    hoisted = _hoist(program, variant, ran)
+    hoisted = _hoist_kept(ById(program), variant.mode) if observe is None else _hoist(program, variant.mode, ran)
     plans = tuple(plan_kernel(hoisted, kernel, variant.granularity, variant.shape, variant.target) for kernel in hoisted.kernels)
     placed = ran("place-words", place_words(hoisted, plans))
     folded = ran("fold-constants", fold_constants(placed))
@@ -68,7 +69,7 @@ def lower_fragment(program: Program, variant: Variant, prefix: str) -> tuple[Pro
     Raises as `lower_program` does, and `QgenError` QG962 where the prefix makes two names one.
     """
     ran = _runner(None)
-    hoisted = _hoist(program, variant, ran)
+    hoisted = _hoist_kept(ById(program), variant.mode)
     plan = plan_kernel(hoisted, hoisted.kernels[-1], variant.granularity, variant.shape, variant.target)
     placed = ran("place-functions", place_functions(hoisted, plan))
     legal = ran("legalise", legalise(placed, plan, variant.target))
@@ -76,10 +77,16 @@ def lower_fragment(program: Program, variant: Variant, prefix: str) -> tuple[Pro
     return ran("prefix-names", prefix_names(renamed, prefix)), plan
 
 
-def _hoist(program: Program, variant: Variant, ran: Callable[[str, Program], Program]) -> Program:
+@lru_cache(maxsize=1024)
+def _hoist_kept(program: ById[Program], mode: str) -> Program:
+    """Return what granularities, shapes and targets of one signature share."""
+    return _hoist(program.value, mode, _runner(None))
+
+
+def _hoist(program: Program, mode: str, ran: Callable[[str, Program], Program]) -> Program:
     checked = ran("check", program)
     split = ran("split-reductions", split_reductions(checked))
-    realised = ran("realise", realise(split, variant.mode))
+    realised = ran("realise", realise(split, mode))
     guarded = ran("guard-quick", guard_quick(realised))
     return ran("hoist-groups", hoist_groups(guarded))
 

@@ -221,11 +221,10 @@ def _matches(pattern: ir.Expr, expr: ir.Expr, bound: dict[str, ir.Expr]) -> bool
             fits = expr.type.within(type_) if isinstance(type_, Int) and isinstance(expr.type, Int) else expr.type == type_
             return fits and bound.setdefault(name, expr) == expr
         case ir.Typed(op, args, type_):
-            return (
-                isinstance(expr, ir.Typed)
-                and expr.op is op
-                and (expr.type == type_ or (isinstance(type_, Int) and isinstance(expr.type, Int) and expr.type.within(type_)))
-                and all(_matches(below, found, bound) for below, found in zip(args, expr.args, strict=True))
-            )
+            if not (isinstance(expr, ir.Typed) and expr.op is op):
+                return False
+            if expr.type != type_ and not (isinstance(type_, Int) and isinstance(expr.type, Int) and expr.type.within(type_)):
+                return False
+            return all(_matches(below, found, bound) for below, found in zip(args, expr.args, strict=True))
         case _:
             return pattern == expr
