@@ -153,8 +153,9 @@ def _emit(expr: ir.Expr, context: Context) -> tuple[str, int]:
         case ir.Unary(op, operand, _):
             return f"{op}{parenthesise(*_emit(operand, context), ATOM)}", UNARY
         case ir.Binary(op, lhs, rhs, _):
+            (first, own_first), (second, own_second) = _emit(lhs, context), _emit(rhs, context)
             left, right = operand_precedences(op)
-            return f"{parenthesise(*_emit(lhs, context), left)} {op} {parenthesise(*_emit(rhs, context), right)}", precedence(op)
+            return f"{parenthesise(first, own_first, left)} {op} {parenthesise(second, own_second, right)}", precedence(op)
         case ir.Select(condition, then, otherwise, _):
             return f"select({_args((otherwise, then, condition), context)})", ATOM
         case ir.Builtin(name, args, _) | ir.Call(name, args, _):

@@ -263,7 +263,8 @@ class _Scope:
             case ir.Literal():
                 return literal_fits(expr)
             case ir.Component():
-                return types == [Vector(expr.type)] and 0 <= expr.number < LANES
+                (vector,) = types
+                return isinstance(vector, Vector) and vector.element is expr.type and 0 <= expr.number < LANES
             case ir.Call():
                 callee = self._functions.get(expr.function)
                 return callee is not None and callee.result == expr.type and types == [param.type for param in callee.params]
