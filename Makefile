@@ -1,5 +1,5 @@
 # `make demo` shows the whole on a real model, `make test` is what CI runs. Both set up .venv and node_modules first.
-.PHONY: demo test bench setup drivers lint types update-goldens clean
+.PHONY: demo test bench setup drivers lint types parsed update-goldens clean
 
 PYTHON_VENV := .venv/bin/python
 
@@ -27,6 +27,9 @@ lint: setup
 
 types: setup
 	$(PYTHON_VENV) -m mypy
+
+parsed: setup
+	$(PYTHON_VENV) -m tests.setup.parse_sources
 
 update-goldens: setup drivers
 	$(PYTHON_VENV) -m pytest -n 2 --update-goldens

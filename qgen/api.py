@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from qgen.compiler import make_request
 from qgen.fragment import PREFIX, Fragment, compile_fragment
 from qgen.frontend.check_op import ENTRY_POINT
 from qgen.kernel import Kernel, compile_request, know_scale
 from qgen.profile import Profile, read_profile
+from qgen.request import make_request
 from qgen.shapes import Granularity
 from qgen.signatures import NEWEST_OPSET
 

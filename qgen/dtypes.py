@@ -7,6 +7,7 @@ Names are ONNX's (`TensorProto.DataType`, in lower case). The formats' limits an
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -73,9 +74,9 @@ class Layout:
     words: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
-    """One element type of ONNX.
+    """One element type of ONNX: a row of the table, equal to itself alone.
 
     `short` is its name inside kernel names, `numpy` the attribute of numpy or ml_dtypes that holds one element a byte or more.
     """
@@ -145,6 +146,10 @@ class DType:
     def words(self, count: int) -> int:
         """U32 words of `count` packed elements, as a kernel binds them: `ceil(bits * count / 32)`."""
         return -(-self.bits * count // WORD_BITS)
+
+    def __reduce__(self) -> tuple[Callable[[object], DType], tuple[str]]:
+        """Travel between processes by name, and arrive as the row that is there."""
+        return parse_dtype, (self.name,)
 
     def _require_integer(self) -> None:
         if self.is_float:

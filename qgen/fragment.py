@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from qgen.compiler import HASH_DIGITS, Request, canonical_request, check_signature, find_assumption, readable_name
+from qgen.compiler import HASH_DIGITS, canonical_request, check_signature, find_assumption
 from qgen.emit.fragment import emit_fragment
 from qgen.emit.module import ModuleSpec
 from qgen.errors import QgenError
@@ -18,6 +18,7 @@ from qgen.ir.program import Program
 from qgen.numerics.library import is_conditional
 from qgen.passes.pipeline import Variant, lower_fragment
 from qgen.passes.rename import is_reserved
+from qgen.request import Request, readable_name
 
 PREFIX: Final = "dequantize"
 """The prefix where none is given."""

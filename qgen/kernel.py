@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from qgen.compiler import Compiled, Request, compile_kernel, find_condition
+from qgen.compiler import Compiled, compile_kernel, find_condition
 from qgen.errors import InternalError, QgenError, UnavailableError
 from qgen.ir.program import Program
 from qgen.passes.discharge import Condition
+from qgen.request import Request
 from qgen.shapes import check_operand_shapes, make_view, scale_shape
 from qgen.sidecar.plan import DispatchPlan, plan_dispatch
 from qgen.sidecar.text import print_sidecar

@@ -26,8 +26,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from qgen.compiler import Request, canonical_request
+from qgen.compiler import canonical_request
 from qgen.errors import QgenError
+from qgen.request import Request
 from qgen.shapes import Blocked, PerTensor
 from qgen.target import Target, load_target
 

@@ -26,7 +26,7 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
         "sidecar cost",
         "emit",
         "evaluate",
-        "plain",
+        "plain request",
         "compiler",
         "oracle fragment profile",
         "validate runtime",

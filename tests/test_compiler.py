@@ -15,12 +15,13 @@ import pytest
 
 import qgen
 from qgen.arrays import from_codes
-from qgen.compiler import Request, compile_kernel, make_request, request_of_sidecar
+from qgen.compiler import compile_kernel
 from qgen.errors import QgenError
 from qgen.formulas import find_operator
 from qgen.kernel import Kernel, write_text
 from qgen.passes.pipeline import PASSES
 from qgen.profile import Profile
+from qgen.request import Request, make_request, request_of_sidecar
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from tests.emit.sample import sample
 from tests.goldens import Goldens

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import qgen
 from qgen.arrays import from_codes, to_codes
 from qgen.check import check_kernel, make_inputs
-from qgen.compiler import find_condition, make_request, request_of_sidecar
+from qgen.compiler import find_condition
 from qgen.evaluate import worst_models
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
@@ -22,6 +22,7 @@ from qgen.kernel import Kernel, compile_request, know_scale
 from qgen.passes import pipeline
 from qgen.passes.discharge import Condition
 from qgen.plain import are_plain, plain_intervals
+from qgen.request import make_request, request_of_sidecar
 from tests.sidecar.test_schema import VALIDATOR
 
 QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"

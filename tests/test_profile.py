@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import qgen
-from qgen.compiler import Request, make_request
 from qgen.errors import QgenError
 from qgen.profile import Entry, Profile, Schedule, describe_kernel, print_profile, read_profile
+from qgen.request import Request, make_request
 from tests.goldens import Goldens
 
 HEAD = 'format = 1\nadapter = "a"\nbackend = "b"\ntarget = "webgpu"\n'

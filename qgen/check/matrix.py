@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from qgen.compiler import Request
+from qgen.request import Request
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.signatures import DistinctKey, GranularityKind, distinct_key, enumerate_signatures
 from qgen.target import load_target

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from qgen.compiler import Request
+    from qgen.request import Request
 
 _DIMENSION: Final = re.compile(r"-?[0-9]+")
 
@@ -89,7 +89,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
 
 def read_request(arguments: argparse.Namespace) -> Request:
     """Return the request that the options mean; a missing operator or x is a usage error, anything illegal a `QgenError`."""
-    from qgen.compiler import make_request  # start-up time
+    from qgen.request import make_request  # start-up time
     from qgen.shapes import blocked, per_axis  # start-up time
 
     if arguments.op is None or arguments.x is None:

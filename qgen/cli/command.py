@@ -6,16 +6,15 @@ interruption and 141 where whoever read the output has gone.
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
-import traceback
 import warnings
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Final
 
-from qgen.cli.parser import parse_arguments
+from qgen import __version__
 from qgen.cli.terminal import paint_diagnostic, wants_color, warn
 from qgen.errors import InternalError, QgenError, UnavailableError
 
@@ -34,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a path need not be text, nor the terminal's encoding know every character
-    settings = argparse.Namespace(color="auto")
+    settings = SimpleNamespace(color="auto")
     try:
         return _run(words, settings)
     except SystemExit as stop:  # argparse's way to end: help, version, and usage errors
@@ -63,14 +62,19 @@ def _replace_closed_streams() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
-def _run(words: list[str], settings: argparse.Namespace) -> int:
+def _run(words: list[str], settings: SimpleNamespace) -> int:
     """Return the exit code of a command; `settings.color` is what the command line says of it."""
     code: int
-    if words[:1] == ["validate"]:
+    if words[:1] == ["--version"]:
+        print(f"qgen {__version__}")  # asked by scripts again and again: no command is imported to answer it
+        code = 0
+    elif words[:1] == ["validate"]:
         from qgen.validate.command import main as validate  # start-up time
 
         code = validate(words[1:])  # it speaks naga's command line, which argparse cannot
     else:
+        from qgen.cli.parser import parse_arguments  # start-up time
+
         arguments = parse_arguments(words)
         settings.color = arguments.color
         with warnings.catch_warnings():
@@ -92,6 +96,8 @@ def _stop_writing(error: OSError, color: str) -> int:
 
 
 def _report_bug(error: Exception, color: str) -> int:
+    import traceback  # start-up time
+
     lines = [f"internal error: {error}" if isinstance(error, InternalError) else f"internal error: {type(error).__name__}: {error}"]
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     lines += [f"  --> {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,8 +12,8 @@ from qgen.cli.arguments import PLAIN, add_glue, add_kernel_arguments, add_quiet,
 from qgen.cli.terminal import warn
 
 if TYPE_CHECKING:
-    from qgen.compiler import Request
     from qgen.kernel import Kernel
+    from qgen.request import Request
 
 SUMMARY: Final = "compile one kernel, or every one there is"
 USAGE: Final = "qgen emit OP --x T [--scale T] [--y T] [options] [-o DIR]\n       qgen emit --all [--jobs N] -o DIR"
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="every distinct kernel, shapes in uniforms, axis 1 or blocks of 32 along the last axis"
     )
-    parser.add_argument("--jobs", metavar="N", type=int, help="processes for --all (default: 1)")
+    parser.add_argument("--jobs", metavar="N", type=int, help="processes for --all (default: one a core)")
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="the folder to write to (default: the working folder); `-` writes the WGSL to standard output"
     )
@@ -68,7 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("glue goes beside the kernel into a folder, so `-o -` has no meaning")
     if arguments.also is not None and arguments.output == "-":
         arguments.parser.error("translations go beside the kernel into a folder, so `-o -` has no meaning")
-    from qgen.glue import save_glue  # start-up time
     from qgen.kernel import compile_request  # start-up time
 
     request, languages = _read_known(arguments), read_glue(arguments)
@@ -79,10 +79,19 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     folder = arguments.output or "."
     translations = _translate(kernel, arguments.also)
-    for path in (*kernel.save(folder), *save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
+    for path in (*kernel.save(folder), *_save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
         if not arguments.quiet:
             print(path)
     return 0
+
+
+def _save_glue(kernel: Kernel, folder: str, languages: tuple[str, ...]) -> tuple[Path, ...]:
+    """Write the files of `--glue` and return their paths."""
+    if not languages:
+        return ()
+    from qgen.glue import save_glue  # start-up time
+
+    return save_glue(kernel, folder, languages)
 
 
 def _run_function(arguments: argparse.Namespace) -> int:
@@ -148,7 +157,7 @@ def warn_of_request(request: Request, color: str) -> None:
 
 def _run_all(arguments: argparse.Namespace) -> int:
     from qgen.cli.matrix import emit_matrix  # start-up time
-    from qgen.compiler import make_request  # start-up time
+    from qgen.request import make_request  # start-up time
 
     names = ("op", *PLAIN, "per_axis", "blocked", "no_saturate", "profile", "glue", "also", "form", "prefix", "known_scale")
     given = [name for name in names if getattr(arguments, name) is not None and name not in _SHARED]
@@ -157,7 +166,7 @@ def _run_all(arguments: argparse.Namespace) -> int:
         arguments.parser.error(f"--all emits every kernel, so {word} has no meaning")
     if arguments.output in {None, "-"}:
         arguments.parser.error("--all needs a folder: -o DIR")
-    jobs = 1 if arguments.jobs is None else arguments.jobs
+    jobs = (os.cpu_count() or 1) if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         arguments.parser.error("--jobs is at least 1")
     shared = {name: getattr(arguments, name) for name in _SHARED if getattr(arguments, name) is not None}

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 
 from qgen.cli.arguments import PLAIN, parse_blocked
 from qgen.cli.files import read_text
-from qgen.compiler import Request, make_request
 from qgen.errors import QgenError, Span
 from qgen.kernel import Kernel, compile_request
+from qgen.request import Request, make_request
 from qgen.shapes import Granularity, blocked, per_axis, per_tensor
 
 _T = TypeVar("_T")

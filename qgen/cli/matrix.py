@@ -13,9 +13,10 @@ from typing import Any, Final
 from qgen.check.matrix import matrix_requests
 from qgen.cli.files import write_if_changed
 from qgen.cli.terminal import Progress, count
-from qgen.compiler import Request, compile_kernel
+from qgen.compiler import compile_kernel
 from qgen.dtypes import DType
 from qgen.errors import QgenError
+from qgen.request import Request
 from qgen.sidecar.text import print_sidecar
 
 INDEX: Final = "index.json"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from qgen.cli.files import read_bytes, read_text
-from qgen.compiler import request_of_sidecar
 from qgen.errors import QgenError, UnavailableError
 from qgen.kernel import CPU, Kernel, compile_request
+from qgen.request import request_of_sidecar
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
 
 
@@ -86,7 +86,7 @@ def load_kernel(path: Path) -> StoredKernel:
         compiled = compile_request(request_of_sidecar(sidecar)).compiled
     except QgenError as error:
         raise QgenError(error.code, error.message, hint=error.hint, place=str(path)) from error
-    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, sidecar=sidecar)), compiled.wgsl == wgsl)
+    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, given_sidecar=sidecar)), compiled.wgsl == wgsl)
 
 
 def read_sidecar(path: Path) -> dict[str, Any]:

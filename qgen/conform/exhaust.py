@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from qgen.arrays import from_codes, pack_words, unpack_words
 from qgen.check import make_inputs, matrix_requests
 from qgen.check.compare import describe_mismatch, find_mismatches, find_reference, run_kernel
-from qgen.compiler import Request
 from qgen.conform.hard import hard_scales, hard_zero_points
 from qgen.dtypes import DTYPES
 from qgen.errors import InternalError, QgenError
 from qgen.evaluate import EvaluationError
 from qgen.kernel import Kernel, compile_request
+from qgen.request import Request
 from qgen.shapes import PerAxis, PerTensor
 
 Inputs = dict[str, NDArray[Any]]

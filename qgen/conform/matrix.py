@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from qgen.check import Outcome, ResumeFile, Shard, kernel_variants, matrix_requests, parse_outcome
-from qgen.compiler import Request, make_request
 from qgen.conform.selection import select_requests
 from qgen.conform.stacks import Stack, check_on
 from qgen.kernel import compile_request
+from qgen.request import Request, make_request
 
 Progress = Callable[[int, int], None]
 

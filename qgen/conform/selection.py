@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from qgen.compiler import Request
 from qgen.dtypes import DType
 from qgen.errors import QgenError
+from qgen.request import Request
 
 
 def kernel_fields(request: Request) -> dict[str, str]:

@@ -7,8 +7,8 @@ from qgen.emit.module import PROMISES, ModuleSpec, assumption_lines, emit_functi
 
 def emit_fragment(spec: ModuleSpec, prefix: str) -> str:
     """Return the text of a program of functions alone, whose names begin with `prefix`; ends with one newline, holds nothing volatile."""
-    blocks = [tuple(f"// {line}".rstrip() for line in _header(spec, prefix)), *emit_functions(spec.program)]
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    header = "\n".join(f"// {line}".rstrip() for line in _header(spec, prefix))
+    return "\n\n".join((header, *emit_functions(spec.program))) + "\n"
 
 
 def _header(spec: ModuleSpec, prefix: str) -> list[str]:

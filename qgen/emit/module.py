@@ -12,7 +12,7 @@ import jinja2
 from qgen.emit.formula import print_formula
 from qgen.emit.wgsl import INDENT, emit_entry_point, emit_function, emit_struct
 from qgen.ir import nodes as ir
-from qgen.ir.program import ById, Function, Kernel, Operand, Program
+from qgen.ir.program import Function, Kernel, Operand, Program, kept
 from qgen.ir.rewrite import walk_body
 from qgen.ir.types import Struct
 from qgen.passes.plan import Plan
@@ -57,14 +57,14 @@ def emit_module(spec: ModuleSpec) -> str:
     )
 
 
-def emit_functions(program: Program) -> list[tuple[str, ...]]:
-    """Return the lines of each function of a program, and of each struct before the first function that names it."""
-    functions: list[tuple[str, ...]] = []
+def emit_functions(program: Program) -> list[str]:
+    """Return the text of each function of a program, and of each struct before the first function that names it."""
+    functions: list[str] = []
     declared: set[Struct] = set()
     for function in program.functions:
-        structs = [struct for struct in _structs(ById(function)) if struct not in declared]
+        structs = [struct for struct in _structs(function) if struct not in declared]
         declared.update(structs)
-        functions += [*(emit_struct(struct) for struct in structs), emit_function(ById(function))]
+        functions += [*(emit_struct(struct) for struct in structs), emit_function(function)]
     return functions
 
 
@@ -80,10 +80,10 @@ def _template(name: str) -> jinja2.Template:
     return environment.from_string(read_resource("targets", name))
 
 
-@lru_cache(maxsize=1024)
-def _structs(function: ById[Function]) -> tuple[Struct, ...]:
+@kept
+def _structs(function: Function) -> tuple[Struct, ...]:
     """Return the structs that a function makes or returns; the first function to name one declares it."""
-    found = [function.value.result, *(node.type for node in walk_body(function.value.body) if isinstance(node, ir.Construct | ir.Call))]
+    found = [function.result, *(node.type for node in walk_body(function.body) if isinstance(node, ir.Construct | ir.Call))]
     return tuple(dict.fromkeys(type_ for type_ in found if isinstance(type_, Struct)))
 
 

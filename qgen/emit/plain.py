@@ -21,5 +21,5 @@ def emit_plain(program: Program, header: Sequence[str]) -> str:
         f"@group(0) @binding({number}) var<storage, {'read_write' if operand.is_output else 'read'}> {operand.name}: array<u32>;"
         for number, operand in enumerate(program.operands)
     ]
-    blocks = [comment, bindings, *(emit_entry_point(kernel, frozenset()) for kernel in program.kernels)]
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    entry_points = [emit_entry_point(kernel, frozenset()) for kernel in program.kernels]
+    return "\n\n".join(("\n".join(comment), "\n".join(bindings), *entry_points)) + "\n"

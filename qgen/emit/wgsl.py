@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.fold import fold_node
 from qgen.ir.precedence import ATOM, UNARY, operand_precedences, parenthesise, precedence
-from qgen.ir.program import ById, Function, Kernel
+from qgen.ir.program import Function, Kernel, kept
 from qgen.ir.rewrite import walk_body
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Vector
 
@@ -31,25 +30,26 @@ FUNCTION = Context(256)
 """Functions work on bits, entry points and functions that load on counts, which are decimal whatever their size."""
 
 
-def emit_entry_point(kernel: Kernel, atomics: frozenset[str], wide: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the lines of an entry point; `atomics` are the buffers of atomic words, `wide` those of vectors."""
+def emit_entry_point(kernel: Kernel, atomics: frozenset[str], wide: frozenset[str] = frozenset()) -> str:
+    """Return the text of an entry point; `atomics` are the buffers of atomic words, `wide` those of vectors."""
     head = f"fn {kernel.name}(@builtin(global_invocation_id) id: vec3u) {{"
-    return (f"@compute @workgroup_size({kernel.workgroup_size})", head, *_emit_body(kernel.body, 1, Context(1 << 32, atomics, wide)), "}")
+    body = _emit_body(kernel.body, 1, Context(1 << 32, atomics, wide))
+    return "\n".join((f"@compute @workgroup_size({kernel.workgroup_size})", head, *body, "}"))
 
 
-@lru_cache(maxsize=1024)
-def emit_function(function: ById[Function]) -> tuple[str, ...]:
-    """Return the lines of a function, its line of explanation first."""
-    found = function.value
-    params = ", ".join(f"{param.name}: {_type(param.type)}" for param in found.params)
-    doc = (f"// {found.doc}",) if found.doc else ()
-    context = Context(1 << 32) if any(isinstance(node, ir.Load) for node in walk_body(found.body)) else FUNCTION
-    return (*doc, f"fn {found.name}({params}) -> {_type(found.result)} {{", *_emit_body(found.body, 1, context), "}")
+@kept
+def emit_function(function: Function) -> str:
+    """Return the text of a function, its line of explanation first."""
+    params = ", ".join(f"{param.name}: {_type(param.type)}" for param in function.params)
+    doc = (f"// {function.doc}",) if function.doc else ()
+    context = Context(1 << 32) if any(isinstance(node, ir.Load) for node in walk_body(function.body)) else FUNCTION
+    head = f"fn {function.name}({params}) -> {_type(function.result)} {{"
+    return "\n".join((*doc, head, *_emit_body(function.body, 1, context), "}"))
 
 
-def emit_struct(struct: Struct) -> tuple[str, ...]:
-    """Return the lines of a struct's declaration."""
-    return (f"struct {struct.name} {{", *(f"{INDENT}{name}: {type_.value}," for name, type_ in struct.fields), "}")
+def emit_struct(struct: Struct) -> str:
+    """Return the text of a struct's declaration."""
+    return "\n".join((f"struct {struct.name} {{", *(f"{INDENT}{name}: {type_.value}," for name, type_ in struct.fields), "}"))
 
 
 _VECTORS: Final = {Scalar.BOOL: "vec4<bool>", Scalar.U32: "vec4u", Scalar.I32: "vec4i", Scalar.F32: "vec4f"}
@@ -153,8 +153,9 @@ def _emit(expr: ir.Expr, context: Context) -> tuple[str, int]:
         case ir.Unary(op, operand, _):
             return f"{op}{parenthesise(*_emit(operand, context), ATOM)}", UNARY
         case ir.Binary(op, lhs, rhs, _):
+            (first, own_first), (second, own_second) = _emit(lhs, context), _emit(rhs, context)
             left, right = operand_precedences(op)
-            return f"{parenthesise(*_emit(lhs, context), left)} {op} {parenthesise(*_emit(rhs, context), right)}", precedence(op)
+            return f"{parenthesise(first, own_first, left)} {op} {parenthesise(second, own_second, right)}", precedence(op)
         case ir.Select(condition, then, otherwise, _):
             return f"select({_args((otherwise, then, condition), context)})", ATOM
         case ir.Builtin(name, args, _) | ir.Call(name, args, _):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final
 
 from qgen.errors import QgenError
 from qgen.frontend import ast
-from qgen.frontend.parse import parse_source
+from qgen.frontend.stored import load_builtin
 
 FILES: Final = ("linear.qg", "dynamic.qg")
 
@@ -17,8 +16,7 @@ FILES: Final = ("linear.qg", "dynamic.qg")
 @lru_cache(maxsize=1)
 def builtin_formulas() -> tuple[ast.SourceFile, ...]:
     """Return the parsed texts of the built-in operators."""
-    package = files(__name__)
-    return tuple(parse_source(package.joinpath(name).read_text(encoding="utf-8"), f"qgen/formulas/{name}") for name in FILES)
+    return tuple(load_builtin(__name__, name) for name in FILES)
 
 
 def find_operator(name: str) -> tuple[ast.SourceFile, ast.OpDecl]:

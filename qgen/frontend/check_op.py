@@ -16,6 +16,7 @@ from qgen.frontend import ast
 from qgen.frontend.check_expr import ABSENT, Absent, Result, Scope, Value, check_expr
 from qgen.frontend.kinds import KINDS
 from qgen.ir import nodes as ir
+from qgen.ir.names import free_name
 from qgen.ir.program import Kernel, Operand, Program, Stage
 from qgen.ir.rewrite import children, walk_body, walk_expr
 from qgen.ir.types import Value as ValueType
@@ -153,7 +154,7 @@ class _Checker:
         self._check_reductions(value.expr, span)
         # Blocks become one body, in which two of them may have named a value alike.
         taken = {stmt.name for stmt in self._body if isinstance(stmt, ir.Let)}
-        own = next(choice for choice in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if choice not in taken)
+        own = free_name(name, taken)
         self._body.append(ir.Let(own, value.expr))
         self._values[name] = Value(ir.Name(own, value.type), value.clamp)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from qgen.compiler import Request
 from qgen.errors import InternalError, QgenError
 from qgen.importer.bundle import Bundle, NodeRecord, Reason
 from qgen.importer.functions import normal_domain
@@ -15,6 +14,7 @@ from qgen.importer.scales import Scales
 from qgen.importer.text import printable
 from qgen.importer.walk import Site, Walk
 from qgen.kernel import Kernel, compile_request, know_codes
+from qgen.request import Request
 
 
 def build_bundle(path: Path, choices: Choices) -> Bundle:

@@ -8,7 +8,6 @@ from typing import Final
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from qgen.compiler import Request, make_request
 from qgen.dtypes import BY_ONNX, DTYPES, DType
 from qgen.errors import QgenError
 from qgen.importer.bundle import Dims, Source
@@ -18,6 +17,7 @@ from qgen.importer.scopes import UNKNOWN, Value
 from qgen.importer.tensors import has_data
 from qgen.importer.text import printable
 from qgen.importer.walk import Site
+from qgen.request import Request, make_request
 from qgen.signatures import Row, find_rows, signature_warnings
 from qgen.signatures.tables import ATTRIBUTE_DEFAULTS, DEQUANTIZE, DYNAMIC, DYNAMIC_ROW, MICROSOFT, ONNX, QUANTIZE
 

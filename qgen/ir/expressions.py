@@ -17,11 +17,7 @@ class Literal:
 
     value: int | float | bool
     type: Scalar | Int
-
-    @property
-    def operands(self) -> tuple[Expr, ...]:
-        """The expressions below, in order."""
-        return ()
+    operands: ClassVar[tuple[Expr, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +26,7 @@ class Name:
 
     name: str
     type: Type
-
-    @property
-    def operands(self) -> tuple[Expr, ...]:
-        """The expressions below, in order."""
-        return ()
+    operands: ClassVar[tuple[Expr, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +176,7 @@ class Read:
 
     operand: str
     type: DType | Scalar
-
-    @property
-    def operands(self) -> tuple[Expr, ...]:
-        """The expressions below, in order."""
-        return ()
+    operands: ClassVar[tuple[Expr, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +254,7 @@ class Uniform:
 
     name: str
     type: ClassVar[Scalar] = Scalar.U32
-
-    @property
-    def operands(self) -> tuple[Expr, ...]:
-        """The expressions below, in order."""
-        return ()
+    operands: ClassVar[tuple[Expr, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,11 +263,7 @@ class Invocation:
 
     component: str
     type: ClassVar[Scalar] = Scalar.U32
-
-    @property
-    def operands(self) -> tuple[Expr, ...]:
-        """The expressions below, in order."""
-        return ()
+    operands: ClassVar[tuple[Expr, ...]] = ()
 
 
 Expr = (

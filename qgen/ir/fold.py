@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+
 from qgen.ir import nodes as ir
+from qgen.ir.rewrite import with_children
 from qgen.ir.types import Scalar
 
 _WORD = 32
@@ -10,8 +13,19 @@ _MODULUS = 1 << _WORD
 _INT32 = range(-(1 << 31), 1 << 31)
 
 
+def fold_expr(expr: ir.Expr) -> ir.Expr:
+    """Return an expression in its shortest form; the same object where it has that."""
+    below = expr.operands
+    if not below:
+        return expr
+    new = tuple([fold_expr(child) for child in below])
+    return fold_node(with_children(expr, new) if any(map(operator.is_not, below, new)) else expr)
+
+
 def fold_node(expr: ir.Expr) -> ir.Expr:
     """Return a node, whose operands are folded, in its shortest form."""
+    if not isinstance(expr, ir.Binary) or not (isinstance(expr.lhs, ir.Literal) or isinstance(expr.rhs, ir.Literal)):
+        return expr
     match expr:
         case ir.Binary(op, ir.Literal(int(a), _), ir.Literal(int(b), _), Scalar.U32):
             value = _evaluate(op, a, b)

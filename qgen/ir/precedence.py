@@ -13,6 +13,9 @@ UNARY: Final = 8
 _ARITHMETIC: Final = {"*": 6, "/": 6, "%": 6, "+": 5, "-": 5}
 
 
+_OPERANDS: Final = {op: (own, own + 1) for op, own in _ARITHMETIC.items()}
+
+
 def precedence(op: str) -> int:
     """Return how tightly a binary operator binds."""
     return _ARITHMETIC.get(op, 0)
@@ -20,8 +23,7 @@ def precedence(op: str) -> int:
 
 def operand_precedences(op: str) -> tuple[int, int]:
     """Return the least precedence that the left and the right operand of `op` may have without parentheses."""
-    own = _ARITHMETIC.get(op)
-    return (UNARY, UNARY) if own is None else (own, own + 1)
+    return _OPERANDS.get(op, (UNARY, UNARY))
 
 
 def parenthesise(text: str, own: int, least: int) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, TypeVar
+from functools import wraps
+from typing import Any, Generic, TypeVar
 
 from qgen.dtypes import DType
 from qgen.ir.nodes import Op, Stmt
 from qgen.ir.types import Machine, Value
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -19,6 +22,8 @@ class Stage(Enum):
     CHECKED = "checked"
     REALISED = "realised"
     LEGAL = "legal"
+
+    __hash__ = object.__hash__  # members are singletons; Enum hashes the name at each look-up
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +69,30 @@ class Function:
     body: tuple[Stmt, ...]
     of: Value | None = None
     doc: str = ""
+    memo: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What `kept` knows of this very object."""
 
     def __hash__(self) -> int:
         """Hash by name: caches keyed by functions find the identical object first and compare deeply only where two share a name."""
         return hash(self.name)
+
+
+def kept(compute: Callable[[Function], R]) -> Callable[[Function], R]:
+    """Return `compute` with its result kept in the function that it is of, for as long as that lives.
+
+    Programs share the functions of the library, and so what is known of them; that of a kernel's own goes with the kernel.
+    """
+    key = f"{compute.__module__}.{compute.__qualname__}"
+
+    @wraps(compute)
+    def get(function: Function) -> R:
+        memo = function.memo
+        if key not in memo:
+            memo[key] = compute(function)
+        found: R = memo[key]
+        return found
+
+    return get
 
 
 class Domain(Enum):

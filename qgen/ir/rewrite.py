@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import lru_cache
 from typing import assert_never
 
 from qgen.ir import nodes as ir
-from qgen.ir.program import ById, Function
+from qgen.ir.program import Function, kept
 
 
 def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -26,106 +24,135 @@ def with_children(expr: ir.Expr, new: tuple[ir.Expr, ...]) -> ir.Expr:
     match expr:
         case ir.Literal() | ir.Name() | ir.Read() | ir.Uniform() | ir.Invocation():
             return expr
-        case ir.Unary() | ir.Convert() | ir.Bitcast() | ir.Field():
-            return replace(expr, operand=new[0])
-        case ir.Binary():
-            return replace(expr, lhs=new[0], rhs=new[1])
-        case ir.Select():
-            return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
-        case ir.Builtin() | ir.Call() | ir.Typed() | ir.Construct():
-            return replace(expr, args=new)
-        case ir.Load() | ir.LoadVector():
-            return replace(expr, index=new[0])
-        case ir.Compose():
-            return replace(expr, args=new)
-        case ir.Component():
-            return replace(expr, operand=new[0])
-        case ir.Reduce():
-            return replace(expr, value=new[0])
+        case ir.Unary(op, _, type_):
+            return ir.Unary(op, new[0], type_)
+        case ir.Binary(op, _, _, type_):
+            return ir.Binary(op, new[0], new[1], type_)
+        case ir.Select(_, _, _, type_):
+            return ir.Select(new[0], new[1], new[2], type_)
+        case ir.Builtin(name, _, type_):
+            return ir.Builtin(name, new, type_)
+        case ir.Call(name, _, type_):
+            return ir.Call(name, new, type_)
+        case ir.Typed(op, _, type_, span):
+            return ir.Typed(op, new, type_, span)
+        case ir.Convert(_, type_):
+            return ir.Convert(new[0], type_)
+        case ir.Bitcast(_, type_):
+            return ir.Bitcast(new[0], type_)
+        case ir.Field(_, name, type_):
+            return ir.Field(new[0], name, type_)
+        case ir.Construct(_, type_):
+            return ir.Construct(new, type_)
+        case ir.Compose(_, type_):
+            return ir.Compose(new, type_)
+        case ir.Component(_, number, type_):
+            return ir.Component(new[0], number, type_)
+        case ir.Load(buffer, _):
+            return ir.Load(buffer, new[0])
+        case ir.LoadVector(buffer, _):
+            return ir.LoadVector(buffer, new[0])
+        case ir.Reduce(op, _, type_):
+            return ir.Reduce(op, new[0], type_)
         case _:
             assert_never(expr)
 
 
 def map_expr(expr: ir.Expr, change: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
-    """Return the expression with `change` applied to each node, operands first."""
+    """Return the expression with `change` applied to each node, operands first; the same object where that changed none."""
     below = expr.operands
-    return change(with_children(expr, tuple([map_expr(child, change) for child in below])) if below else expr)
+    if not below:
+        return change(expr)
+    new = tuple([map_expr(child, change) for child in below])
+    return change(with_children(expr, new) if any(map(operator.is_not, below, new)) else expr)
 
 
 def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
-    """Return the statement with `change` applied to each expression in it, whole."""
+    """Return the statement with `change` applied to each expression in it, whole; the same object where that changed none."""
     match stmt:
-        case ir.Let(name, value):
-            return ir.Let(name, change(value))
+        case ir.Let(name, value) | ir.Var(name, value) | ir.Assign(name, value) | ir.Accumulate(name, value):
+            new = change(value)
+            return stmt if new is value else type(stmt)(name, new)
         case ir.Return(value):
-            return ir.Return(None if value is None else change(value))
+            returned = None if value is None else change(value)
+            return stmt if returned is value else ir.Return(returned)
         case ir.If(condition, then, otherwise):
-            return ir.If(change(condition), map_body(then, change), map_body(otherwise, change))
+            test, first, second = change(condition), map_body(then, change), map_body(otherwise, change)
+            is_same = test is condition and first is then and second is otherwise
+            return stmt if is_same else ir.If(test, first, second)
         case ir.Require(condition):
-            return ir.Require(change(condition))
+            test = change(condition)
+            return stmt if test is condition else ir.Require(test)
         case ir.Write(operand, value, quick):
-            return ir.Write(operand, change(value), None if quick is None else _map_quick(quick, change))
-        case ir.Accumulate(operand, value):
-            return ir.Accumulate(operand, change(value))
-        case ir.Store(buffer, index, value):
-            return ir.Store(buffer, change(index), change(value))
-        case ir.StoreVector(buffer, index, value):
-            return ir.StoreVector(buffer, change(index), change(value))
-        case ir.AtomicMax(buffer, index, value):
-            return ir.AtomicMax(buffer, change(index), change(value))
-        case ir.Var(name, value):
-            return ir.Var(name, change(value))
-        case ir.Assign(name, value):
-            return ir.Assign(name, change(value))
+            new, other = change(value), None if quick is None else _map_quick(quick, change)
+            return stmt if new is value and other is quick else ir.Write(operand, new, other)
+        case ir.Store(buffer, index, value) | ir.StoreVector(buffer, index, value) | ir.AtomicMax(buffer, index, value):
+            at, new = change(index), change(value)
+            return stmt if at is index and new is value else type(stmt)(buffer, at, new)
         case ir.For(name, start, stop, step, body):
-            return ir.For(name, change(start), change(stop), step, map_body(body, change))
+            begin, end, inner = change(start), change(stop), map_body(body, change)
+            is_same = begin is start and end is stop and inner is body
+            return stmt if is_same else ir.For(name, begin, end, step, inner)
         case _:
             assert_never(stmt)
 
 
 def _map_quick(quick: ir.Quick, change: Callable[[ir.Expr], ir.Expr]) -> ir.Quick:
-    return ir.Quick(change(quick.value), None if quick.holds is None else change(quick.holds))
+    value, holds = change(quick.value), None if quick.holds is None else change(quick.holds)
+    return quick if value is quick.value and holds is quick.holds else ir.Quick(value, holds)
 
 
 def map_body(body: tuple[ir.Stmt, ...], change: Callable[[ir.Expr], ir.Expr]) -> tuple[ir.Stmt, ...]:
-    """Return the statements with `change` applied to each expression in them, whole."""
-    return tuple(map_stmt(stmt, change) for stmt in body)
+    """Return the statements with `change` applied to each expression in them, whole; the same object where that changed none."""
+    new = tuple([map_stmt(stmt, change) for stmt in body])
+    return new if any(map(operator.is_not, body, new)) else body
 
 
 def walk_expr(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield the expression and all below it, from the top."""
-    yield expr
-    for child in expr.operands:
-        yield from walk_expr(child)
+    return _walk([expr])
 
 
 def walk_body(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
     """Yield every expression in the statements, in the order of the text."""
+    whole: list[ir.Expr] = []
+    _gather(body, whole)
+    whole.reverse()
+    return _walk(whole)
+
+
+def _walk(pending: list[ir.Expr]) -> Iterator[ir.Expr]:
+    """Yield the expressions and all below them, the last one first."""
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += node.operands[::-1]
+
+
+def _gather(body: tuple[ir.Stmt, ...], whole: list[ir.Expr]) -> None:
+    """Add the expressions that stand in the statements, in the order of the text."""
     for stmt in body:
         match stmt:
             case ir.Let(_, value) | ir.Var(_, value) | ir.Assign(_, value) | ir.Accumulate(_, value):
-                yield from walk_expr(value)
+                whole.append(value)
             case ir.Write(_, value, quick):
-                yield from walk_expr(value)
+                whole.append(value)
                 if quick is not None:
-                    yield from walk_expr(quick.value)
-                    yield from walk_expr(quick.holds) if quick.holds is not None else ()
+                    whole.append(quick.value)
+                    whole += () if quick.holds is None else (quick.holds,)
             case ir.Return(value):
-                if value is not None:
-                    yield from walk_expr(value)
+                whole += () if value is None else (value,)
             case ir.Require(condition):
-                yield from walk_expr(condition)
+                whole.append(condition)
             case ir.If(condition, then, otherwise):
-                yield from walk_expr(condition)
-                yield from walk_body(then)
-                yield from walk_body(otherwise)
+                whole.append(condition)
+                _gather(then, whole)
+                _gather(otherwise, whole)
             case ir.Store(_, index, value) | ir.StoreVector(_, index, value) | ir.AtomicMax(_, index, value):
-                yield from walk_expr(index)
-                yield from walk_expr(value)
+                whole += (index, value)
             case ir.For(_, start, stop, _, inner):
-                yield from walk_expr(start)
-                yield from walk_expr(stop)
-                yield from walk_body(inner)
+                whole += (start, stop)
+                _gather(inner, whole)
             case _:
                 assert_never(stmt)
 
@@ -159,10 +186,10 @@ def drop_unused_lets(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         body = kept
 
 
-@lru_cache(maxsize=2048)
-def callees(function: ById[Function]) -> tuple[str, ...]:
-    """Return what a function calls; kept for the functions of the library, which all programs share."""
-    return called_functions(function.value.body)
+@kept
+def callees(function: Function) -> tuple[str, ...]:
+    """Return what a function calls."""
+    return called_functions(function.body)
 
 
 def reachable_functions(bodies: Iterable[tuple[ir.Stmt, ...]], table: Mapping[str, Function]) -> tuple[Function, ...]:
@@ -171,7 +198,7 @@ def reachable_functions(bodies: Iterable[tuple[ir.Stmt, ...]], table: Mapping[st
 
     def visit(name: str) -> None:
         if name not in order:
-            for callee in callees(ById(table[name])):
+            for callee in callees(table[name]):
                 visit(callee)
             order[name] = table[name]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from qgen.ir import nodes as ir
-from qgen.ir.types import Int, Scalar, Struct, Type, Vector
+from qgen.ir.types import Int, Scalar, Struct, Type, Vector, element_of
 
 _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 NUMBERS: Final = frozenset({Scalar.U32, Scalar.I32, Scalar.F32})
@@ -27,20 +28,28 @@ def literal_fits(literal: ir.Literal) -> bool:
     """Whether a constant is a value of its type."""
     value = literal.value
     match literal.type:
+        case Scalar.U32:
+            return type(value) is int and 0 <= value < 1 << 32
         case Int(lo, hi):
             return lo <= value <= hi
         case Scalar.BOOL:
             return isinstance(value, bool)
-        case Scalar.U32:
-            return type(value) is int and 0 <= value < 1 << 32
         case Scalar.I32:
             return type(value) is int and -(1 << 31) <= value < 1 << 31
         case Scalar.F32:
             return isinstance(value, float) and abs(value) <= _GREATEST_F32
 
 
+@lru_cache(maxsize=4096)
 def binary_agrees(op: str, lhs: Type, rhs: Type, type_: Type) -> bool:
-    """Whether WGSL has this operator for operands of these types."""
+    """Whether WGSL has this operator for operands of these types; for vectors, element by element."""
+    if isinstance(type_, Vector):
+        is_vector = isinstance(lhs, Vector) and isinstance(rhs, Vector)
+        return is_vector and op not in {"&&", "||"} and _scalars_agree(op, element_of(lhs), element_of(rhs), type_.element)
+    return _scalars_agree(op, lhs, rhs, type_)
+
+
+def _scalars_agree(op: str, lhs: Type, rhs: Type, type_: Type) -> bool:
     if op in _COMPARISONS:
         return type_ is Scalar.BOOL and lhs is rhs and lhs in NUMBERS
     if op in {"&&", "||"}:

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final, assert_never
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_expr, print_program
-from qgen.ir.program import ById, Function, Operand, Program, Stage, is_fragment
-from qgen.ir.rewrite import callees, children
+from qgen.ir.program import Function, Operand, Program, Stage, is_fragment, kept
+from qgen.ir.rewrite import callees
+from qgen.ir.stages import FUNCTION_NODES, KERNEL_NODES
 from qgen.ir.types import LANES, Machine, Scalar, Struct, Type, Vector, element_of, print_type
 from qgen.ir.typing import INTEGERS, NUMBERS, binary_agrees, is_uniform, is_within, literal_fits, typed_agrees
 
-_CHECKED: Final = frozenset(
-    {ir.Literal, ir.Name, ir.Typed, ir.Read, ir.Let, ir.Write, ir.Reduce, ir.Accumulate, ir.Select, ir.Unary, ir.Binary}
-)
-_EXPRESSIONS: Final = {
-    ir.Literal,
-    ir.Name,
-    ir.Unary,
-    ir.Binary,
-    ir.Select,
-    ir.Builtin,
-    ir.Convert,
-    ir.Bitcast,
-    ir.Call,
-    ir.Field,
-    ir.Construct,
-}
-_MACHINE: Final = frozenset(_EXPRESSIONS | {ir.Let})
-_VECTORS: Final = frozenset({ir.Compose, ir.Component})
-_WORDS: Final = frozenset({ir.Load, ir.Store, ir.LoadVector, ir.StoreVector, ir.AtomicMax}) | _VECTORS
-_KERNEL: Final = {
-    Stage.CHECKED: _CHECKED,
-    Stage.REALISED: _MACHINE | {ir.Read, ir.Write, ir.Accumulate},
-    Stage.LEGAL: _MACHINE | _WORDS | {ir.Uniform, ir.Invocation, ir.Var, ir.Assign, ir.For, ir.If, ir.Return},
-}
-_FUNCTION: Final = {
-    Stage.CHECKED: frozenset[type](),
-    Stage.REALISED: _MACHINE | {ir.If, ir.Return, ir.Require},
-    Stage.LEGAL: _MACHINE | _VECTORS | {ir.If, ir.Return},
-}
 _UNARY: Final = {"-": frozenset({Scalar.I32, Scalar.F32}), "~": INTEGERS, "!": frozenset({Scalar.BOOL})}
 _BUILTINS: Final = {
     "min": (2, NUMBERS),
@@ -58,19 +30,49 @@ class _InvalidIRError(Exception):
     """What is wrong; `verify` adds the program."""
 
 
+_Known = dict[int, tuple[ir.Expr, tuple[ir.Name, ...]]]
+"""Valid expressions by their identity, each with the names in it: where these are in scope, it is valid again."""
+
+
+class Verifier:
+    """Verifies the programs that passes make of one another, and what several of them have only once."""
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._last: Program | None = None
+        self._known: _Known = {}
+
+    def verify(self, program: Program, after: str) -> Program:
+        """Return the program, which the pass named `after` made.
+
+        Raises `InternalError`, with the IR in its message, where the program is not valid for its stage.
+        """
+        try:
+            if self._last is None or not _is_same_scope(program, self._last):
+                self._known = {}
+                _verify_functions(program)
+            _verify_kernels(program, self._known)
+        except _InvalidIRError as error:
+            raise InternalError(f"after {after}: {error}\n\n{print_program(program)}") from error
+        self._last = program
+        return program
+
+
 def verify(program: Program, after: str) -> Program:
-    """Return the program, which the pass named `after` made.
-
-    Raises `InternalError`, with the IR in its message, where the program is not valid for its stage.
-    """
-    try:
-        _verify(program)
-    except _InvalidIRError as error:
-        raise InternalError(f"after {after}: {error}\n\n{print_program(program)}") from error
-    return program
+    """Return the program, which the pass named `after` made; raises as a `Verifier` does."""
+    return Verifier().verify(program, after)
 
 
-def _verify(program: Program) -> None:
+def _is_same_scope(program: Program, other: Program) -> bool:
+    """Whether statements mean the same in both programs: the stage, the operands, and the very functions."""
+    return (
+        program.stage is other.stage
+        and program.functions is other.functions
+        and (program.operands, program.uniforms, program.wide) == (other.operands, other.uniforms, other.wide)
+    )
+
+
+def _verify_functions(program: Program) -> None:
     names = [function.name for function in program.functions]
     if len(set(names)) != len(names):
         raise _InvalidIRError(f"two functions share a name: {names}")
@@ -78,20 +80,28 @@ def _verify(program: Program) -> None:
         raise _InvalidIRError("a checked program has no functions")
     table = {function.name: function for function in program.functions}
     places = {name: position for position, name in enumerate(names)}
+    is_whole = is_fragment(program)
     for position, function in enumerate(program.functions):
-        called = callees(ById(function))
+        called = callees(function)
         for callee in called:
             if callee not in table:
                 raise _InvalidIRError(f"`{function.name}` calls `{callee}`, which is not in the program")
             if places[callee] <= position:
                 raise _InvalidIRError(f"`{function.name}` stands after `{callee}`, which it calls")
-        if is_fragment(program):
-            scope = _Scope(_FUNCTION[program.stage] | {ir.Load}, table, program, function.result)
-            scope.block(function.body, {param.name: param.type for param in function.params})
-        else:
-            _verify_function(ById(function), program.stage, tuple(ById(table[callee]) for callee in called))
+        if is_whole:
+            _Scope(FUNCTION_NODES[program.stage] | {ir.Load}, table, program, function.result, {}).function(function)
+            continue
+        verified = _verified(function)
+        known = verified.get(program.stage)
+        used = [table[callee] for callee in called]
+        if known is None or any(map(operator.is_not, known, used)):
+            _Scope(FUNCTION_NODES[program.stage], {callee.name: callee for callee in used}, None, function.result, {}).function(function)
+            verified[program.stage] = used
+
+
+def _verify_kernels(program: Program, known: _Known) -> None:
+    scope = _Scope(KERNEL_NODES[program.stage], {function.name: function for function in program.functions}, program, None, known)
     for kernel in program.kernels:
-        scope = _Scope(_KERNEL[program.stage], table, program, None)
         scope.block(kernel.body, {})
         if program.stage is not Stage.LEGAL:
             written = [stmt.operand for stmt in kernel.body if isinstance(stmt, ir.Write)]
@@ -99,25 +109,32 @@ def _verify(program: Program) -> None:
                 raise _InvalidIRError("a result is written twice")
 
 
-@lru_cache(maxsize=2048)
-def _verify_function(function: ById[Function], stage: Stage, callees: tuple[ById[Function], ...]) -> None:
-    found = function.value
-    table = {callee.value.name: callee.value for callee in callees}
-    scope = _Scope(_FUNCTION[stage], table, None, found.result)
-    scope.block(found.body, {param.name: param.type for param in found.params})
+@kept
+def _verified(_function: Function) -> dict[Stage, list[Function]]:
+    """Return the stages that a function is known to be valid at, each with the functions that it calls there."""
+    return {}
 
 
 class _Scope:
     """What may stand in one body."""
 
     def __init__(
-        self, allowed: frozenset[type], functions: Mapping[str, Function], program: Program | None, result: Machine | None
+        self,
+        allowed: frozenset[type],
+        functions: Mapping[str, Function],
+        program: Program | None,
+        result: Machine | None,
+        known: _Known,
     ) -> None:
         self._allowed = allowed
         self._functions = functions
         self._program = program
         self._result = result
+        self._known = known
         self._is_checked = program is not None and program.stage is Stage.CHECKED
+
+    def function(self, function: Function) -> None:
+        self.block(function.body, {param.name: param.type for param in function.params})
 
     def block(self, body: tuple[ir.Stmt, ...], outer: Mapping[str, Type], variables: frozenset[str] = frozenset()) -> None:
         names = dict(outer)
@@ -213,26 +230,48 @@ class _Scope:
 
     def expr(self, expr: ir.Expr, names: Mapping[str, Type]) -> Type:
         """Return the type of a valid expression."""
-        if type(expr) not in self._allowed:
-            raise _InvalidIRError(f"a {type(expr).__name__} may not stand here: {print_expr(expr)}")
-        types = [self.expr(child, names) for child in children(expr)]
-        if not self._agrees(expr, types, names):
-            raise _InvalidIRError(f"types do not agree: {print_expr(expr)} of ({', '.join(print_type(type_) for type_ in types)})")
+        known = self._known.get(id(expr))
+        if known is not None:
+            for name in known[1]:
+                if names.get(name.name) != name.type:
+                    break
+            else:
+                return expr.type
+        used: list[ir.Name] = []
+        pending = [expr]
+        while pending:
+            node = pending.pop()
+            if type(node) not in self._allowed:
+                raise _InvalidIRError(f"a {type(node).__name__} may not stand here: {print_expr(node)}")
+            below = node.operands
+            if isinstance(node, ir.Name):
+                used.append(node)
+                is_valid = names.get(node.name) == node.type
+            elif isinstance(node, ir.Binary):
+                is_valid = binary_agrees(node.op, node.lhs.type, node.rhs.type, node.type)
+            else:
+                is_valid = self._agrees(node, [child.type for child in below])
+            if not is_valid:
+                types = ", ".join(print_type(child.type) for child in below)
+                raise _InvalidIRError(f"types do not agree: {print_expr(node)} of ({types})")
+            pending += below
+        self._known[id(expr)] = expr, tuple(used)
         return expr.type
 
-    def _agrees(self, expr: ir.Expr, types: list[Type], names: Mapping[str, Type]) -> bool:
+    def _agrees(self, expr: ir.Expr, types: list[Type]) -> bool:
         match expr:
             case ir.Literal():
                 return literal_fits(expr)
-            case ir.Name(name, type_):
-                return names.get(name) == type_
+            case ir.Component():
+                (vector,) = types
+                return isinstance(vector, Vector) and vector.element is expr.type and 0 <= expr.number < LANES
+            case ir.Call():
+                callee = self._functions.get(expr.function)
+                return callee is not None and callee.result == expr.type and types == [param.type for param in callee.params]
+            case ir.Compose():
+                return len(types) in {1, LANES} and all(found is expr.type.element for found in types)
             case ir.Unary(op, _, type_):
                 return types == [type_] and element_of(type_) in _UNARY.get(op, ())
-            case ir.Binary(op, _, _, type_):
-                is_scalar_only = op in {"&&", "||"}
-                if not is_uniform(type_, types) or (is_scalar_only and isinstance(type_, Vector)):
-                    return False
-                return binary_agrees(op, *(element_of(found) for found in (*types, type_)))
             case ir.Select(_, _, _, type_):
                 condition, *branches = types
                 wanted = Vector(Scalar.BOOL) if isinstance(type_, Vector) and isinstance(condition, Vector) else Scalar.BOOL
@@ -249,13 +288,6 @@ class _Scope:
             case ir.LoadVector(buffer, _):
                 self._wide_operand(buffer)
                 return types == [Scalar.U32]
-            case ir.Compose(args, type_):
-                return len(args) in {1, LANES} and all(found is type_.element for found in types)
-            case ir.Component(_, number, type_):
-                return types == [Vector(type_)] and 0 <= number < LANES
-            case ir.Call(name, _, type_):
-                callee = self._functions.get(name)
-                return callee is not None and callee.result == type_ and types == [param.type for param in callee.params]
             case ir.Field(_, name, type_):
                 return isinstance(types[0], Struct) and types[0].field_type(name) is type_
             case ir.Construct(_, struct):
@@ -273,5 +305,7 @@ class _Scope:
                 return self._program is not None and name in self._program.uniforms
             case ir.Invocation(component):
                 return component in {"x", "y"}
+            case ir.Name() | ir.Binary():
+                raise TypeError(expr)
             case _:
                 assert_never(expr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final
 
 from qgen.dtypes import DTYPES, DType
@@ -13,14 +12,15 @@ from qgen.errors import InternalError
 from qgen.frontend import ast
 from qgen.frontend.check_fn import Declarations, Pattern, check_clause, check_fn, split_instance, struct_of
 from qgen.frontend.kinds import KINDS
-from qgen.frontend.parse import parse_source
+from qgen.frontend.stored import load_builtin
 from qgen.ir import nodes as ir
-from qgen.ir.fold import fold_node
+from qgen.ir.fold import fold_expr
 from qgen.ir.program import Function
-from qgen.ir.rewrite import called_functions, map_body, map_expr
+from qgen.ir.rewrite import called_functions, map_body
 from qgen.ir.types import Int
 from qgen.numerics.normalise import normalise
 
+PACKAGE: Final = "qgen.numerics"
 FILES: Final = ("float32.qg", "narrow.qg", "convert.qg", "exact.qg", "quick.qg")
 
 
@@ -38,8 +38,7 @@ class Candidate:
 @lru_cache(maxsize=1)
 def sources() -> tuple[ast.SourceFile, ...]:
     """Return the parsed texts of the library."""
-    package = files("qgen.numerics")
-    return tuple(parse_source(package.joinpath(name).read_text(encoding="utf-8"), f"qgen/numerics/{name}") for name in FILES)
+    return tuple(load_builtin(PACKAGE, name) for name in FILES)
 
 
 @lru_cache(maxsize=1)
@@ -58,7 +57,7 @@ def function(name: str, format_: DType | None) -> Function:
         for fn in source.fns:
             if fn.name == name:
                 checked = check_fn(source, fn, declarations(), format_)
-                return replace(checked, body=map_body(checked.body, lambda expr: map_expr(expr, fold_node)))
+                return replace(checked, body=map_body(checked.body, fold_expr))
     raise InternalError(f"the numerics library has no `{name}`")
 
 
@@ -69,6 +68,7 @@ def is_library_name(name: str) -> bool:
     return name in known.structs or any(name == stem or name.startswith(f"{stem}_") for stem in known.fns)
 
 
+@lru_cache(maxsize=4096)
 def is_conditional(name: str) -> bool:
     """Whether a function of a program comes from one that computes something in some numerics modes only."""
     stems = _conditional_stems()

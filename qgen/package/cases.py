@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from qgen.arrays import pack
 from qgen.check import make_inputs
-from qgen.compiler import make_request
 from qgen.dtypes import DTYPES, DType
 from qgen.kernel import Kernel, compile_request
 from qgen.package.kernels import OPERATORS, Variant
+from qgen.request import make_request
 from qgen.shapes import Blocked, Granularity, PerAxis
 
 TEST_FORMAT: Final = "qgen.hf-test"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from qgen.check import matrix_requests
-from qgen.compiler import Request
 from qgen.dtypes import DType
 from qgen.errors import QgenError
 from qgen.kernel import compile_request
 from qgen.package.branches import Key
+from qgen.request import Request
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.signatures import Signature
 from qgen.signatures.tables import find_rows

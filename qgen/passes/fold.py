@@ -6,18 +6,20 @@ Before: `group: u32 = (i / 1u) % 3u * 1u`; after: `group: u32 = i % 3u`. Nothing
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
-from qgen.ir.fold import fold_node
+from qgen.ir.fold import fold_expr
 from qgen.ir.program import Kernel, Program
-from qgen.ir.rewrite import map_body, map_expr
+from qgen.ir.rewrite import map_body
 
 
 def fold_constants(program: Program) -> Program:
     """Return the program with its entry points folded; the same object where nothing changed. Library functions have nothing to fold."""
     kernels = tuple(_fold_kernel(kernel) for kernel in program.kernels)
-    return program if kernels == program.kernels else replace(program, kernels=kernels)
+    return program if all(map(operator.is_, kernels, program.kernels)) else replace(program, kernels=kernels)
 
 
 def _fold_kernel(kernel: Kernel) -> Kernel:
-    return replace(kernel, body=map_body(kernel.body, lambda expr: map_expr(expr, fold_node)))
+    body = map_body(kernel.body, fold_expr)
+    return kernel if body is kernel.body else replace(kernel, body=body)

@@ -29,7 +29,8 @@ from qgen.dtypes import DTYPES, DType
 from qgen.errors import InternalError
 from qgen.frontend.check_fn import instance_name
 from qgen.ir import nodes as ir
-from qgen.ir.fold import fold_node
+from qgen.ir.fold import fold_expr
+from qgen.ir.names import free_name
 from qgen.ir.program import Function, Param, Program, Stage
 from qgen.ir.rewrite import drop_unused_lets, map_body, map_expr, reachable_functions, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
@@ -87,7 +88,7 @@ def place_functions(program: Program, plan: Plan) -> Program:
 
 
 def _function(stem: str, param: str, result: Scalar | Vector, body: tuple[ir.Stmt, ...]) -> Function:
-    folded = map_body(body, lambda expr: map_expr(expr, fold_node))
+    folded = map_body(body, fold_expr)
     return Function(stem, (Param(param, Scalar.U32),), result, drop_unused_lets(folded))
 
 
@@ -115,8 +116,7 @@ class _Names:
         self._taken |= {let.name for let in element.groups} | {param, FOUR, ONE, BITS}
 
     def __call__(self, stem: str) -> str:
-        choices = (stem, *(f"{stem}_{number}" for number in range(2, len(self._taken) + 3)))
-        found = next(choice for choice in choices if choice not in self._taken)
+        found = free_name(stem, self._taken)
         self._taken.add(found)
         return found
 

@@ -22,12 +22,11 @@ is the condition. The others are `…_holds`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import assert_never
 
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
-from qgen.ir.program import ById, Function, Kernel, Param, Program
+from qgen.ir.program import Function, Kernel, Param, Program, kept
 from qgen.ir.rewrite import drop_unused_lets, walk_expr
 from qgen.ir.types import Scalar
 
@@ -44,11 +43,11 @@ class _Split:
 
 def guard_quick(program: Program) -> Program:
     """Return the program with requires as conditions of the quick values; the same object where no function has one."""
-    partial = {function.name: function for function in program.functions if _has_require(ById(function))}
+    partial = {function.name: function for function in program.functions if _has_require(function)}
     quick = [stmt.quick for kernel in program.kernels for stmt in kernel.body if isinstance(stmt, ir.Write) and stmt.quick is not None]
     if not partial and all(each.holds is not None for each in quick):
         return program
-    splits = {name: _split(ById(function)) for name, function in partial.items()}
+    splits = {name: _split(function) for name, function in partial.items()}
     functions: list[Function] = []
     used: dict[str, Function] = {}
     kernels = tuple(_guard_kernel(kernel, splits, used) for kernel in program.kernels)
@@ -87,9 +86,9 @@ def _conditions(expr: ir.Expr, splits: dict[str, _Split], used: dict[str, Functi
     return result
 
 
-@lru_cache(maxsize=512)
-def _has_require(function: ById[Function]) -> bool:
-    return _any_require(function.value.body)
+@kept
+def _has_require(function: Function) -> bool:
+    return _any_require(function.body)
 
 
 def _any_require(body: tuple[ir.Stmt, ...]) -> bool:
@@ -99,9 +98,8 @@ def _any_require(body: tuple[ir.Stmt, ...]) -> bool:
     )
 
 
-@lru_cache(maxsize=512)
-def _split(function: ById[Function]) -> _Split:
-    found = function.value
+@kept
+def _split(found: Function) -> _Split:
     total = replace(found, body=drop_unused_lets(_without_requires(found.body)))
     alone: dict[int, list[ir.Expr]] = {}
     rest: list[ir.Stmt] = []

@@ -120,11 +120,14 @@ class _Hoister:
 
     def _is_shared(self, expr: ir.Expr) -> bool:
         """Whether the expression depends on operands of the group, and on nothing of the element."""
-        nodes = list(walk_expr(expr))
-        reads = [node.operand in self._group for node in nodes if isinstance(node, ir.Read)]
         shared = {name for name, _ in self._params}
-        names = [node.name in shared for node in nodes if isinstance(node, ir.Name)]
-        return bool(reads or names) and all(reads) and all(names)
+        depends = False
+        for node in walk_expr(expr):
+            if isinstance(node, ir.Read | ir.Name):
+                if not (node.operand in self._group if isinstance(node, ir.Read) else node.name in shared):
+                    return False
+                depends = True
+        return depends
 
     def _hoist(self, expr: ir.Expr) -> ir.Expr:
         if self._is_shared(expr) and not isinstance(expr, ir.Name):

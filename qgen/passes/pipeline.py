@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from qgen.ir.program import Program
-from qgen.ir.verify import verify
+from qgen.ir.program import ById, Program
+from qgen.ir.verify import Verifier
 from qgen.passes.discharge import Condition, discharge_scale, find_condition
 from qgen.passes.fold import fold_constants
 from qgen.passes.functions import place_functions
@@ -58,7 +59,8 @@ def lower_program(
     Raises `QgenError` QG301 to QG303 where the library, an index or the target cannot do it, `InternalError` where a pass is wrong.
     """
     ran = _runner(observe)
-    hoisted = _hoist(program, variant, ran)
+    mode, plain = variant.mode, variant.plain_scale
+    hoisted = _hoist_kept(ById(program), mode, plain) if observe is None else _hoist(program, mode, ran, plain_scale=plain)
     plans = tuple(plan_kernel(hoisted, kernel, variant.granularity, variant.shape, variant.target) for kernel in hoisted.kernels)
     placed = ran("place-words", place_words(hoisted, plans))
     folded = ran("fold-constants", fold_constants(placed))
@@ -72,7 +74,7 @@ def lower_fragment(program: Program, variant: Variant, prefix: str) -> tuple[Pro
     Raises as `lower_program` does, and `QgenError` QG962 where the prefix makes two names one.
     """
     ran = _runner(None)
-    hoisted = _hoist(program, variant, ran)
+    hoisted = _hoist_kept(ById(program), variant.mode, variant.plain_scale)
     plan = plan_kernel(hoisted, hoisted.kernels[-1], variant.granularity, variant.shape, variant.target)
     placed = ran("place-functions", place_functions(hoisted, plan))
     legal = ran("legalise", legalise(placed, plan, variant.target))
@@ -85,23 +87,30 @@ def scale_condition(program: Program, mode: str) -> Condition | None:
     return find_condition(guard_quick(realise(split_reductions(program), mode)))
 
 
-def _hoist(program: Program, variant: Variant, ran: Callable[[str, Program], Program]) -> Program:
+@lru_cache(maxsize=1024)
+def _hoist_kept(program: ById[Program], mode: str, plain_scale: bool) -> Program:  # noqa: FBT001 - a key of the cache
+    """Return what granularities, shapes and targets of one signature share."""
+    return _hoist(program.value, mode, _runner(None), plain_scale=plain_scale)
+
+
+def _hoist(program: Program, mode: str, ran: Callable[[str, Program], Program], *, plain_scale: bool) -> Program:
     checked = ran("check", program)
     split = ran("split-reductions", split_reductions(checked))
-    realised = ran("realise", realise(split, variant.mode))
+    realised = ran("realise", realise(split, mode))
     guarded = ran("guard-quick", guard_quick(realised))
-    discharged = ran("discharge-scale", discharge_scale(guarded) if variant.plain_scale else guarded)
+    discharged = ran("discharge-scale", discharge_scale(guarded) if plain_scale else guarded)
     return ran("hoist-groups", hoist_groups(discharged))
 
 
 def _runner(observe: Callable[[str, Program], None] | None) -> Callable[[str, Program], Program]:
     """Return what takes each pass's name and what it made: a program that is another one is verified, and shown to `observe`."""
+    verifier = Verifier()
     verified: Program | None = None
 
     def ran(name: str, result: Program) -> Program:
         nonlocal verified
         if result is not verified:
-            verified = verify(result, name)
+            verified = verifier.verify(result, name)
         if observe is not None:
             observe(name, result)
         return result

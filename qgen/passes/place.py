@@ -28,6 +28,7 @@ from dataclasses import replace
 from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
+from qgen.ir.names import free_name
 from qgen.ir.program import Domain, Function, Kernel, Program, Stage
 from qgen.ir.rewrite import map_expr, reachable_functions, walk_body, walk_expr
 from qgen.ir.types import Scalar
@@ -188,8 +189,7 @@ class _Placer:
         return lets, ir.Assign(stmt.name, value)
 
     def _fresh(self, stem: str) -> str:
-        choices = (stem, *(f"{stem}_{number}" for number in range(2, len(self._taken) + 3)))
-        found = next(choice for choice in choices if choice not in self._taken)
+        found = free_name(stem, self._taken)
         self._taken.add(found)
         return found
 

@@ -29,7 +29,7 @@ from qgen.ir.nodes import Op
 from qgen.ir.print import print_expr
 from qgen.ir.program import Domain, Function, Kernel, Operand, Program, Stage
 from qgen.ir.rewrite import walk_body
-from qgen.ir.types import Int, Scalar, Value, machine_type
+from qgen.ir.types import Int, Scalar, machine_type
 from qgen.numerics.library import Candidate, candidates, closure, is_library_name
 from qgen.numerics.normalise import normalise
 from qgen.passes.split import entry_name, inline_lets
@@ -176,7 +176,7 @@ class _Realiser:
         if candidate.pattern.condition not in self._allowed:
             return None
         bound: dict[str, ir.Expr] = {}
-        return bound if _matches(candidate.pattern.expr, expr, dict(candidate.pattern.params), bound) else None
+        return bound if _matches(candidate.pattern.expr, expr, bound) else None
 
     def _native(self, expr: ir.Typed) -> ir.Expr | None:
         """Return integer arithmetic as i32 operations, where it cannot leave 32 bits or leaves them modulo 2^32 under a wrap."""
@@ -214,17 +214,17 @@ def _constant(expr: ir.Typed) -> ir.Expr | None:
             return None
 
 
-def _matches(pattern: ir.Expr, expr: ir.Expr, params: Mapping[str, Value], bound: dict[str, ir.Expr]) -> bool:
+def _matches(pattern: ir.Expr, expr: ir.Expr, bound: dict[str, ir.Expr]) -> bool:
+    """Whether an expression is what a pattern says, every name in which is a parameter; adds to `bound` what each of them is."""
     match pattern:
         case ir.Name(name, type_):
             fits = expr.type.within(type_) if isinstance(type_, Int) and isinstance(expr.type, Int) else expr.type == type_
-            return fits and name in params and bound.setdefault(name, expr) == expr
+            return fits and bound.setdefault(name, expr) == expr
         case ir.Typed(op, args, type_):
-            return (
-                isinstance(expr, ir.Typed)
-                and expr.op is op
-                and (expr.type == type_ or (isinstance(type_, Int) and isinstance(expr.type, Int) and expr.type.within(type_)))
-                and all(_matches(below, found, params, bound) for below, found in zip(args, expr.args, strict=True))
-            )
+            if not (isinstance(expr, ir.Typed) and expr.op is op):
+                return False
+            if expr.type != type_ and not (isinstance(type_, Int) and isinstance(expr.type, Int) and expr.type.within(type_)):
+                return False
+            return all(_matches(below, found, bound) for below, found in zip(args, expr.args, strict=True))
         case _:
             return pattern == expr

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final, assert_never
 
 from qgen.errors import QgenError
 from qgen.ir import nodes as ir
-from qgen.ir.program import ById, Function, Kernel, Program
+from qgen.ir.program import Function, Kernel, Program, kept
 from qgen.ir.rewrite import map_body, map_expr
 from qgen.ir.types import Struct
 
@@ -86,17 +85,13 @@ def _rename_function(function: Function) -> Function:
 
 
 def _has_reserved_inside(program: Program) -> bool:
-    in_functions = any(_has_reserved_kept(ById(function)) for function in program.functions)
+    in_functions = any(_has_reserved(function) for function in program.functions)
     return in_functions or any(_declares_reserved(kernel.body) for kernel in program.kernels)
 
 
-@lru_cache(maxsize=1024)
-def _has_reserved_kept(function: ById[Function]) -> bool:
-    """Whether a function has a reserved identifier; kept for those of the library, which all programs share."""
-    return _has_reserved(function.value)
-
-
+@kept
 def _has_reserved(found: Function) -> bool:
+    """Whether a function has a reserved identifier."""
     return _is_renamed(found.name) or any(_is_renamed(param.name) for param in found.params) or _declares_reserved(found.body)
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from qgen.dtypes import EXACT
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
+from qgen.ir.names import free_name
 from qgen.ir.program import Domain, Kernel, Operand, Program
 from qgen.ir.rewrite import children, drop_unused_lets, map_expr, walk_body, walk_expr, with_children
 
@@ -115,7 +116,7 @@ def _scratch_operands(program: Program, reductions: list[ir.Reduce]) -> list[Ope
     for node in reductions:
         read = next((below.operand for below in walk_expr(node) if isinstance(below, ir.Read)), "value")
         stem = f"{read}_{node.op.value}"
-        name = next(choice for choice in (stem, *(f"{stem}{number}" for number in range(2, len(taken) + 3))) if choice not in taken)
+        name = free_name(stem, taken, separator="")
         taken.add(name)
         operands.append(Operand(name, node.type, is_output=True, per_group=True, reduction=node.op))
     return operands

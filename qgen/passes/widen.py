@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Final
 
 from qgen.ir import nodes as ir
-from qgen.ir.program import ById, Function, Param
+from qgen.ir.names import free_name
+from qgen.ir.program import Function, Param, kept
 from qgen.ir.rewrite import callees, walk_body, walk_expr, with_children
 from qgen.ir.types import Machine, Scalar, Struct, Vector
 
@@ -46,10 +46,10 @@ class _Memo:
         return bool(self.wide) and all(table.get(name) is source for name, source in self.sources.items())
 
 
-@lru_cache(maxsize=1024)
-def _memo(_function: ById[Function], _varies: tuple[bool, ...]) -> _Memo:
-    """Return where the result for a function is kept: programs share those of the library, and so their four-lane versions."""
-    return _Memo()
+@kept
+def _memos(_function: Function) -> dict[tuple[bool, ...], _Memo]:
+    """Return where the versions of a function are kept, by what differs between elements."""
+    return {}
 
 
 class Widener:
@@ -91,7 +91,7 @@ class Widener:
         function = self._table[name]
         mask = "" if varies[0] and not any(varies[1:]) else "_" + "".join("v" if each else "s" for each in varies)
         wide_name = f"{name}_4{mask}"
-        memo = _memo(ById(function), varies)
+        memo = _memos(function).setdefault(varies, _Memo())
         if not memo.holds_for(self._table):
             memo.wide, memo.sources = {}, {name: function}
             self._making.append(memo)
@@ -145,7 +145,7 @@ def is_widenable(exprs: Iterable[ir.Expr], table: Mapping[str, Function]) -> boo
     called = dict.fromkeys(node.function for expr in exprs for node in walk_expr(expr) if isinstance(node, ir.Call))
     pending, seen = list(called), set(called)
     while pending:
-        function = ById(table[pending.pop()])
+        function = table[pending.pop()]
         if _uses_structs(function):
             return False
         fresh = set(callees(function)) - seen
@@ -154,9 +154,9 @@ def is_widenable(exprs: Iterable[ir.Expr], table: Mapping[str, Function]) -> boo
     return True
 
 
-@lru_cache(maxsize=1024)
-def _uses_structs(function: ById[Function]) -> bool:
-    return any(isinstance(node.type, Struct) for node in walk_body(function.value.body))
+@kept
+def _uses_structs(function: Function) -> bool:
+    return any(isinstance(node.type, Struct) for node in walk_body(function.body))
 
 
 def spread(expr: ir.Expr) -> ir.Expr:
@@ -170,8 +170,7 @@ def spread(expr: ir.Expr) -> ir.Expr:
 
 def _fresh(stem: str, taken: set[str]) -> str:
     """Return a name for what one branch calls `stem`: the other's may have that name too."""
-    choices = (stem, *(f"{stem}_{number}" for number in range(2, len(taken) + 3)))
-    found = next(choice for choice in choices if choice not in taken)
+    found = free_name(stem, taken)
     taken.add(found)
     return found
 

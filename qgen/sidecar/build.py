@@ -66,6 +66,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         "access": "read",
         "wgsl_type": "Params",
     }
+    used_bindings = [_bindings_of(kernel, bindings, params) for kernel in spec.program.kernels]
     structs: dict[str, Any] = {}
     if spec.program.uniforms:
         size = _WORD_BYTES * len(spec.program.uniforms)
@@ -88,10 +89,10 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
                 "wgsl": {"file": f"{spec.name}.wgsl", "sha256": spec.sha256},
                 "entry_point": kernel.name,
                 "workgroup_size": [plan.workgroup_size, 1, 1],
-                "bindings": _used_bindings(kernel, bindings, params),
+                "bindings": used,
                 "dispatch": [f"{prefix}GX", ["ceil_div", f"{prefix}G", f"{prefix}GX"], 1],
             }
-            for kernel, plan, prefix in zip(spec.program.kernels, spec.plans, _prefixes(spec), strict=True)
+            for kernel, plan, prefix, used in zip(spec.program.kernels, spec.plans, _prefixes(spec), used_bindings, strict=True)
         ],
         "requires": {
             "features": list(spec.target.features),
@@ -100,7 +101,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
                 "maxComputeInvocationsPerWorkgroup": spec.plan.workgroup_size,
                 "maxComputeWorkgroupSizeX": spec.plan.workgroup_size,
                 "maxComputeWorkgroupsPerDimension": spec.target.max_workgroups_per_dimension,
-                "maxStorageBuffersPerShaderStage": max(_storage_count(kernel) for kernel in spec.program.kernels),
+                "maxStorageBuffersPerShaderStage": max(sum(binding is not params for binding in used) for used in used_bindings),
             },
         },
         "constraints": _constraints(spec),
@@ -116,20 +117,17 @@ def _named_operands(spec: SidecarSpec) -> list[tuple[str, Operand]]:
     return [(operand.name if operand.is_scratch else next(names).name, operand) for operand in spec.program.operands]
 
 
-def _buffers_of(kernel: Kernel) -> set[str]:
-    """Return the buffers that an entry point loads from or stores to."""
-    loaded = {node.buffer for node in walk_body(kernel.body) if isinstance(node, ir.Load | ir.LoadVector)}
-    return loaded | {stmt.buffer for stmt in walk_stmts(kernel.body) if isinstance(stmt, ir.Store | ir.StoreVector | ir.AtomicMax)}
-
-
-def _storage_count(kernel: Kernel) -> int:
-    return len(_buffers_of(kernel))
-
-
-def _used_bindings(kernel: Kernel, bindings: dict[str, dict[str, Any]], params: dict[str, Any]) -> list[dict[str, Any]]:
-    used = _buffers_of(kernel)
+def _bindings_of(kernel: Kernel, bindings: dict[str, dict[str, Any]], params: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the bindings of the buffers that an entry point loads from or stores to, and of the parameters where it reads one."""
+    used = {stmt.buffer for stmt in walk_stmts(kernel.body) if isinstance(stmt, ir.Store | ir.StoreVector | ir.AtomicMax)}
+    has_params = False
+    for node in walk_body(kernel.body):
+        if isinstance(node, ir.Load | ir.LoadVector):
+            used.add(node.buffer)
+        elif isinstance(node, ir.Uniform):
+            has_params = True
     found = [binding for name, binding in bindings.items() if name in used]
-    return [*found, params] if any(isinstance(node, ir.Uniform) for node in walk_body(kernel.body)) else found
+    return [*found, params] if has_params else found
 
 
 def _prefixes(spec: SidecarSpec) -> list[str]:

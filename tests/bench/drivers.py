@@ -21,8 +21,8 @@ os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"
 
 from qgen.check import check_shapes, make_inputs, matrix_requests
 from qgen.check.compare import run_kernel
-from qgen.compiler import Request
 from qgen.kernel import Kernel, compile_request
+from qgen.request import Request
 from qgen.runtime import open_device
 from tests.conformance.sample import sample_matrix, texts_to_run
 from tests.conformance.stacks import SAMPLES

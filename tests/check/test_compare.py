@@ -157,4 +157,4 @@ def test_a_text_that_the_stack_refuses_is_an_error() -> None:
     step = kernel.sidecar["passes"][0] | {"wgsl": {"file": "wrong.wgsl", "sha256": hashlib.sha256(wrong.encode()).hexdigest()}}
     sidecar = kernel.sidecar | {"passes": [step]}
     with pytest.raises(InternalError, match="refuses the kernel"):
-        check_kernel(Kernel(replace(kernel.compiled, wgsl=wrong, sidecar=sidecar)), LAVAPIPE, SHAPES)
+        check_kernel(Kernel(replace(kernel.compiled, wgsl=wrong, given_sidecar=sidecar)), LAVAPIPE, SHAPES)

@@ -13,9 +13,9 @@ from qgen.check.matrix import matrix_requests
 from qgen.cli import matrix
 from qgen.cli.build import escape_make
 from qgen.cli.parser import join_signed
-from qgen.compiler import Request
 from qgen.ir.print import print_program
 from qgen.passes.pipeline import PASSES
+from qgen.request import Request
 from tests.cli.conftest import Command
 
 

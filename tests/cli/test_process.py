@@ -41,7 +41,10 @@ def call(words: str, folder: Path, **environment: str) -> subprocess.CompletedPr
         ("explain QG203", ""),
         ("emit --help", ""),
         ("emti", ""),
-        ("emit QuantizeLinear --x float32 -o -", "jinja2 lark markupsafe"),
+        ("emit QuantizeLinear --x float32 -o -", "jinja2 markupsafe"),
+        ("emit DequantizeLinear --x uint4 --zero-point --blocked -1:32 --shape 64,96 -o -", "jinja2 markupsafe"),
+        ("emit DynamicQuantizeLinear --x float32 -o -", "jinja2 markupsafe"),
+        ("emit DequantizeLinear --x int8 --shape 8 --form function -o -", "jinja2 markupsafe"),
     ],
 )
 def test_a_command_imports_what_it_needs(words: str, libraries: str, tmp_path: Path) -> None:

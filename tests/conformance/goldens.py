@@ -10,8 +10,8 @@ from typing import Final
 import qgen
 from qgen.check import kernel_variants, matrix_requests
 from qgen.check.matrix import BIT_EXACT
-from qgen.compiler import Request
 from qgen.kernel import Kernel, compile_request
+from qgen.request import Request
 from qgen.sidecar.text import print_sidecar
 from tests.conformance.sample import Feature, cover
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Final
 
 from qgen.check import kernel_variants, matrix_requests
-from qgen.compiler import Request
+from qgen.request import Request
 
 MOST: Final = 1200
 """Texts that one adapter runs at most."""

@@ -8,8 +8,8 @@ import pytest
 
 from qgen.check import check_kernel, kernel_variants, matrix_requests
 from qgen.check.matrix import BAKED_EACH, BIT_EXACT
-from qgen.compiler import Request
 from qgen.kernel import compile_request
+from qgen.request import Request
 from qgen.validate import validate_texts
 from tests.conformance.goldens import MATRIX, print_line
 from tests.goldens import Goldens

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qgen.compiler import Request
 from qgen.passes.realise import MODES
+from qgen.request import Request
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.signatures.matrix import distinct_key, enumerate_signatures
 from qgen.target import load_target

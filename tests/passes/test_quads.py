@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qgen.check import make_inputs, matrix_requests
-from qgen.compiler import Request, compile_kernel, make_request
+from qgen.compiler import compile_kernel
 from qgen.evaluate import IEEE
 from qgen.ir import nodes as ir
 from qgen.ir.print import print_body
@@ -20,6 +20,7 @@ from qgen.ir.rewrite import walk_body, walk_stmts
 from qgen.kernel import compile_request
 from qgen.passes.pipeline import Variant, lower_program
 from qgen.passes.plan import GroupLevel, Plan
+from qgen.request import Request, make_request
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.target import load_target
 from qgen.validate import validate_texts

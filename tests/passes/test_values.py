@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from qgen.arrays import pack_words
 from qgen.check.inputs import make_inputs
-from qgen.compiler import Request, compile_kernel
+from qgen.compiler import compile_kernel
 from qgen.evaluate import evaluate_program
 from qgen.ir.program import Program
 from qgen.kernel import Kernel
+from qgen.request import Request
 from tests.emit.sample import sample
 from tests.passes.build import lower
 from tests.passes.test_rename import AWKWARD

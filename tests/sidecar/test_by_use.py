@@ -19,10 +19,10 @@ from qgen.arrays import pack_words
 from qgen.check import make_inputs
 from qgen.check.compare import find_mismatches
 from qgen.check.shapes import least_rank
-from qgen.compiler import Request
 from qgen.errors import InternalError
 from qgen.kernel import Kernel, compile_request
 from qgen.oracle import evaluate_reference
+from qgen.request import Request
 from qgen.runtime import Device, open_device
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.sidecar.plan import DispatchPlan, plan_dispatch

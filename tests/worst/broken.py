@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from qgen import compiler, formulas
 from qgen.arrays import from_codes
-from qgen.compiler import Request
 from qgen.frontend.parse import parse_source
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
@@ -22,6 +21,7 @@ from qgen.ir.rewrite import map_body, map_expr
 from qgen.kernel import Kernel, compile_request
 from qgen.numerics import library
 from qgen.passes.pipeline import lower_program
+from qgen.request import Request
 from qgen.shapes import scale_shape
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qgen.compiler import Request, make_request
 from qgen.ir import nodes as ir
 from qgen.ir.types import Scalar
+from qgen.request import Request, make_request
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from tests.worst.broken import Rewrite, Text
 

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Final
 
 from qgen.check import make_inputs, matrix_requests
-from qgen.compiler import Request
 from qgen.evaluate.worst import worst_models
 from qgen.kernel import Kernel, compile_request
+from qgen.request import Request
 from tests.conformance.sample import cover, features
 from tests.worst.harness import check_under_models
 
