@@ -29,7 +29,7 @@ from qgen.runtime import open_device
 from qgen.shapes import Blocked, PerAxis, PerTensor, scale_shape
 from tests.bench.cases import Case, shape_of
 from tests.bench.copies import COPIES
-from tests.bench.rows import Ratio, Row
+from tests.bench.rows import Ratio, Row, fast_of
 from tests.bench.sample import Sample, Tensor
 
 STACK: Final = "chromium"
@@ -198,7 +198,7 @@ def _rows(found: dict[str, Any], job: _Job, adapter: str, *, is_software: bool) 
         wrong = sum(check["bad"] for check in arm["check"].values())
         if wrong and mode != "fast":
             raise InternalError(f"{job.case.name}, {form}, {job.data} data, {mode} in {adapter}: {wrong} elements are wrong")
-        timed, fast = arm["t"], found.get(f"{form} fast")
+        timed, fast = arm["t"], found.get(fast_of(form, job.compile_ms) or "")
         yield Row(
             stack=STACK,
             adapter=adapter,

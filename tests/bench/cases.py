@@ -15,8 +15,9 @@ from qgen.kernel import Kernel
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.signatures.tables import DEQUANTIZE, DYNAMIC, QUANTIZE
 
-FORMS: Final = ("baked", "uniform", "ragged", "ragged uniform")
-"""What a kernel knows of the shape, and the tensor it is timed on."""
+KNOWN_SCALE: Final = "known scale"
+FORMS: Final = ("baked", KNOWN_SCALE, "uniform", "ragged", "ragged uniform")
+"""What a kernel knows of the shape (and, beside a baked one, that its scales are plain), and the tensor it is timed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Case:
         """
         return self.op == DEQUANTIZE and self.quantized.is_integer and self.y == "float32"
 
+    def has_form(self, form: str, numerics: str) -> bool:
+        """Whether `form` is another text: only `exact` makes something of a scale that is known, and DynamicQuantizeLinear has none."""
+        return form != KNOWN_SCALE or (numerics == "exact" and self.op != DYNAMIC)
+
     @property
     def quantized(self) -> DType:
         """The dtype on the side of the small numbers."""
@@ -76,6 +81,7 @@ class Case:
             shape=None if "uniform" in form else shape,
             numerics=numerics,
             target=target,
+            plain_scale=form == KNOWN_SCALE,
         )
 
 

@@ -11,7 +11,7 @@ from qgen.errors import InternalError
 from qgen.signatures.tables import DYNAMIC
 from tests.bench.copies import COPIES, half_of, make_copy, make_reader, make_twin
 from tests.bench.device import Arm, TimingDevice
-from tests.bench.rows import Row, share_of_processor, summarise
+from tests.bench.rows import Row, fast_of, share_of_processor, summarise
 from tests.bench.sample import Sample
 
 Buffers = dict[str, Any]
@@ -50,7 +50,7 @@ def measure_sample(device: TimingDevice, stack: str, sample: Sample, rounds: int
             times.stamps,
             f"{form} {mode}",
             copies,
-            f"{form} fast" if mode != "fast" and (form, "fast") in kernels else None,
+            fast_of(form, kernels) if mode != "fast" else None,
             stack=stack,
             adapter=device.name,
             is_software=device.is_software,

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from qgen.signatures.tables import DEQUANTIZE
-from tests.bench.cases import ONNX_CASES, Case
+from tests.bench.cases import KNOWN_SCALE, ONNX_CASES, Case
 
 _LEAST_FOR_ORT: Final = 1 << 22
 """Elements from which a case is to be ahead of ONNX Runtime by a factor; below that it is not to be behind."""
 _GROUPED: Final = 5.0
 _PLAIN: Final = 1.6
+_KNOWN_SCALE: Final = 2.5
 _OF_COPY_ON_GPU: Final = 0.9
 _UNKNOWN_SHAPE: Final = 0.4
 _QUANTIZED: Final = ("uint8", "int4")
@@ -110,9 +111,9 @@ def goals_of(row: Row, case: Case) -> tuple[Goal, ...]:
     if row.mode != "exact":
         return ()
     goals = []
-    if row.vs_ort is not None and row.form == "baked" and row.data == "random":
+    if row.vs_ort is not None and row.form in {"baked", KNOWN_SCALE} and row.data == "random":
         is_grouped = case.granularity.kind != "per_tensor" or case.quantized.bits <= 4
-        least = (_GROUPED if is_grouped else _PLAIN) if row.count >= _LEAST_FOR_ORT else 1.0
+        least = (_GROUPED if is_grouped else _KNOWN_SCALE if row.form == KNOWN_SCALE else _PLAIN) if row.count >= _LEAST_FOR_ORT else 1.0
         goals.append(Goal("vs_ort", least, row.vs_ort.median))
     if not row.is_software:
         return (*goals, Goal("vs_copy", _OF_COPY_ON_GPU, row.vs_copy.median))
@@ -125,6 +126,8 @@ def _share_of_twin(row: Row, case: Case) -> float | None:
     is_swiftshader = "swiftshader" in f"{row.stack} {row.adapter}".lower()
     is_table = case in ONNX_CASES and case.quantized.bits <= 8
     is_quantize = case.is_quantize and case.x == "float32" and case.quantized.name in _QUANTIZED
+    if row.form == KNOWN_SCALE:
+        return (0.65 if is_lavapipe else 0.6 if is_swiftshader else None) if is_table and row.data == "random" else None
     if row.form != "baked":
         return _UNKNOWN_SHAPE if is_lavapipe and (is_table or is_quantize) and row.data == "random" else None
     if is_table and row.data == "random":
@@ -152,6 +155,12 @@ def summarise(
         vs_fast=None if fast is None else paired(stamps[arm], stamps[fast]).median,
         **known,
     )
+
+
+def fast_of(form: str, kernels: Container[tuple[str, str]]) -> str | None:
+    """Return the arm of `fast` with which `exact` of `form` is compared, if it is among `kernels`."""
+    other = "baked" if form == KNOWN_SCALE else form  # what is known of the scale changes nothing of `fast`
+    return f"{other} fast" if (other, "fast") in kernels else None
 
 
 def share_of_processor(processor: Mapping[str, Sequence[float]], arm: str) -> float:

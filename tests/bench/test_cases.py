@@ -17,7 +17,7 @@ COUNT = 1 << 12
 def test_each_case_has_its_name_and_its_kernels() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
     for case in CASES:
-        for form in FORMS:
+        for form in [form for form in FORMS if case.has_form(form, "exact")]:
             kernel = case.compile(form, shape_of(COUNT, form), "exact", "webgpu")
             assert (kernel.request.shape is None) is ("uniform" in form)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.bench.cases import CASES
 from tests.bench.page import print_page
 from tests.bench.report import case_of, print_row, print_summary
-from tests.bench.rows import Ratio, Row, goals_of, paired, share_of_processor, summarise, to_json
+from tests.bench.rows import Ratio, Row, fast_of, goals_of, paired, share_of_processor, summarise, to_json
 from tests.goldens import Goldens
 
 CASE = "dequantize uint4 → float32 blocked 32 axis 1 zp"
@@ -100,6 +100,14 @@ def test_goals_go_by_form_data_mode_and_size() -> None:
     assert least(ROW, data="half-zero", case="quantize float32 → uint8 per-tensor zp") == [("vs_twin", 0.7)]
     assert least(BROWSER, count=1 << 20)[0] == ("vs_ort", 1.0)
     assert least(BROWSER, form="uniform") == []
+
+
+def test_more_is_wanted_where_scales_are_known() -> None:
+    assert least(ROW, form="known scale") == [("vs_twin", 0.65)]
+    assert least(BROWSER, form="known scale") == [("vs_ort", 5.0), ("vs_twin", 0.6)]
+    assert least(BROWSER, form="known scale", case="dequantize uint8 → float32 per-tensor zp")[0] == ("vs_ort", 2.5)
+    assert fast_of("known scale", {("baked", "fast")}) == "baked fast"
+    assert fast_of("ragged", {("baked", "fast")}) is None
 
 
 def test_a_line_marks_what_is_missed() -> None:
