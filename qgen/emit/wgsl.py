@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -154,6 +154,7 @@ def _emit(expr: ir.Expr, context: Context) -> tuple[str, int]:
             return f"{op}{parenthesise(*_emit(operand, context), ATOM)}", UNARY
         case ir.Binary(op, lhs, rhs, _):
             left, right = operand_precedences(op)
+            context = replace(context, hex_from=min(context.hex_from, FUNCTION.hex_from)) if op == "&" else context  # a mask is no count
             return f"{parenthesise(*_emit(lhs, context), left)} {op} {parenthesise(*_emit(rhs, context), right)}", precedence(op)
         case ir.Select(condition, then, otherwise, _):
             return f"select({_args((otherwise, then, condition), context)})", ATOM
