@@ -75,7 +75,7 @@ def _with_option(target: Target, option: str) -> Target:
     key, _, value = option.partition("=")
     if key not in OPTIONS:
         raise QgenError("QG103", f"a target has no option `{key}`", hint=f"options are {', '.join(OPTIONS)}")
-    most = {"max_workgroups_per_dimension": 65535, "lanes": 64, "workgroup_size": target.limit("maxComputeWorkgroupSizeX")}[key]
+    most = {"max_workgroups_per_dimension": 65535, "lanes": 128, "workgroup_size": target.limit("maxComputeWorkgroupSizeX")}[key]
     step, kind = (4, "multiple of 4") if key == "lanes" else (1, "whole number")
     if not value.isdecimal() or int(value) not in range(step, most + 1, step):
         hint = f"write `{target.name.partition(':')[0]}:{key}=64`"

@@ -25,7 +25,7 @@ fn w_load4(i4: u32) -> vec4f {
     let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
     let group = 4u * i4 / 100u * 4u + 4u * i4 % 100u / 32u;
     let zero_point = w_sign_extend_int4((w_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-    let scale = w_ieee_to_f32_float16((w_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+    let scale = w_ieee_to_f32_float16((w_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
     let is_plain = w_scale_product_takes_s(scale);
     if (is_plain) { return bitcast<vec4f>(w_ieee_to_f32_float16_4(w_dequantize_linear_quick_4(x_codes, zero_point, scale))); }
     return vec4f(w_at(4u * i4), w_at(4u * i4 + 1u), w_at(4u * i4 + 2u), w_at(4u * i4 + 3u));
@@ -36,7 +36,7 @@ fn w_dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
 }
 
 fn w_sign_extend_int4_4(code: vec4u) -> vec4i {
-    return vec4i(code << vec4u(28u)) >> vec4u(28u);
+    return vec4i(code ^ vec4u(8u)) + vec4i(-8);
 }
 
 // The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
@@ -76,7 +76,7 @@ fn w_bits(i: u32) -> u32 {
     let group = i / 100u * 4u + i % 100u / 32u;
     let x_zero_point_code = (w_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u;
     let zero_point = w_sign_extend_int4(x_zero_point_code);
-    let x_scale_code = (w_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
+    let x_scale_code = (w_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
     let scale = w_ieee_to_f32_float16(x_scale_code);
     let is_plain = w_scale_product_takes_s(scale);
     let x_code = (w_x[i / 8u] >> (4u * (i % 8u))) & 15u;
@@ -85,44 +85,21 @@ fn w_bits(i: u32) -> u32 {
 }
 
 fn w_dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return w_convert_ieee_float16(w_mul_f32(w_small_to_f32(w_sign_extend_int4(x) - zero_point), scale));
+    return w_convert_ieee_float16(w_mul_small(w_sign_extend_int4(x) - zero_point, scale));
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn w_small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct w_Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn w_mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = w_parts(x);
-    let b = w_parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return w_round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn w_mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return w_round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -130,17 +107,6 @@ fn w_round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
     let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + w_round_shift(significand, shift);
     return sign | min(bits, 0x7f800000u);
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn w_parts(x: u32) -> w_Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return w_Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return w_Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
 fn w_convert_ieee_float16(x: u32) -> u32 {
@@ -211,5 +177,5 @@ fn w_expand_float16(code: u32) -> u32 {
 }
 
 fn w_sign_extend_int4(code: u32) -> i32 {
-    return i32(code << 28u) >> 28u;
+    return i32(code ^ 8u) + -8;
 }

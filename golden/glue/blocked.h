@@ -210,9 +210,9 @@ static inline void blocked_measure(const blocked_extents *extents, int64_t *coun
 
 static inline const char *blocked_dispatch(const blocked_extents *extents, blocked_run *run) {
     const int64_t count = extents->outer * extents->axis;
-    if (!(count <= INT64_C(4294967232))) return "needs count <= 4294967232";
-    const int64_t invocations = qgen_ceil_div(count, 16);
-    const int64_t workgroups = qgen_ceil_div(invocations, 64);
+    if (!(count <= INT64_C(4294967168))) return "needs count <= 4294967168";
+    const int64_t invocations = qgen_ceil_div(count, 32);
+    const int64_t workgroups = qgen_ceil_div(invocations, 128);
     const int64_t workgroups_x = qgen_min(workgroups, 65535);
     if (!(qgen_ceil_div(workgroups, qgen_max(workgroups_x, 1)) <= 65535)) return "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535";
     const int64_t blocks = qgen_ceil_div(extents->axis, 32);
@@ -237,17 +237,17 @@ static inline int64_t *blocked_find_cut(blocked_extents *extents, int64_t *step,
     const int64_t blocks = qgen_ceil_div(extents->axis, 32);
     if (extents->outer == 1) {
         *step = 32;
-        qgen_set_part(&parts[BLOCKED_X], 32, 512, INT64_C(4294967232), 4);
-        qgen_set_part(&parts[BLOCKED_Y], 32, 512, INT64_C(4294967232), 16);
-        qgen_set_part(&parts[BLOCKED_X_SCALE], 1, 512, INT64_C(4294967232), 16);
-        qgen_set_part(&parts[BLOCKED_X_ZERO_POINT], 1, 512, INT64_C(4294967232), 4);
+        qgen_set_part(&parts[BLOCKED_X], 32, 512, INT64_C(4294967168), 4);
+        qgen_set_part(&parts[BLOCKED_Y], 32, 512, INT64_C(4294967168), 16);
+        qgen_set_part(&parts[BLOCKED_X_SCALE], 1, 512, INT64_C(4294967168), 16);
+        qgen_set_part(&parts[BLOCKED_X_ZERO_POINT], 1, 512, INT64_C(4294967168), 4);
         return &extents->axis;
     }
     *step = 1;
-    qgen_set_part(&parts[BLOCKED_X], extents->axis, 512, INT64_C(4294967232), 4);
-    qgen_set_part(&parts[BLOCKED_Y], extents->axis, 512, INT64_C(4294967232), 16);
-    qgen_set_part(&parts[BLOCKED_X_SCALE], blocks, 512, INT64_C(4294967232), 16);
-    qgen_set_part(&parts[BLOCKED_X_ZERO_POINT], blocks, 512, INT64_C(4294967232), 4);
+    qgen_set_part(&parts[BLOCKED_X], extents->axis, 512, INT64_C(4294967168), 4);
+    qgen_set_part(&parts[BLOCKED_Y], extents->axis, 512, INT64_C(4294967168), 16);
+    qgen_set_part(&parts[BLOCKED_X_SCALE], blocks, 512, INT64_C(4294967168), 16);
+    qgen_set_part(&parts[BLOCKED_X_ZERO_POINT], blocks, 512, INT64_C(4294967168), 4);
     return &extents->outer;
 }
 

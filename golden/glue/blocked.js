@@ -95,9 +95,9 @@ function measure({ outer, axis }) {
 /** Returns the contents of the uniforms and the workgroups of each pass. */
 function dispatch({ outer, axis }) {
   const count = outer * axis;
-  check(count <= 4294967232, 'needs count <= 4294967232');
-  const invocations = Math.ceil(count / 16);
-  const workgroups = Math.ceil(invocations / 64);
+  check(count <= 4294967168, 'needs count <= 4294967168');
+  const invocations = Math.ceil(count / 32);
+  const workgroups = Math.ceil(invocations / 128);
   const workgroupsX = Math.min(workgroups, 65535);
   check(Math.ceil(workgroups / Math.max(workgroupsX, 1)) <= 65535, 'needs ceil(workgroups / max(workgroups_x, 1)) <= 65535');
   const blocks = Math.ceil(axis / 32);
@@ -145,20 +145,20 @@ function findCut({ outer, axis }) {
     along: 'axis',
     step: 32,
     tensors: {
-      x: { elements: 32, multiple: 512, most: 4294967232 },
-      y: { elements: 32, multiple: 512, most: 4294967232 },
-      x_scale: { elements: 1, multiple: 512, most: 4294967232 },
-      x_zero_point: { elements: 1, multiple: 512, most: 4294967232 },
+      x: { elements: 32, multiple: 512, most: 4294967168 },
+      y: { elements: 32, multiple: 512, most: 4294967168 },
+      x_scale: { elements: 1, multiple: 512, most: 4294967168 },
+      x_zero_point: { elements: 1, multiple: 512, most: 4294967168 },
     },
   };
   return {
     along: 'outer',
     step: 1,
     tensors: {
-      x: { elements: axis, multiple: 512, most: 4294967232 },
-      y: { elements: axis, multiple: 512, most: 4294967232 },
-      x_scale: { elements: blocks, multiple: 512, most: 4294967232 },
-      x_zero_point: { elements: blocks, multiple: 512, most: 4294967232 },
+      x: { elements: axis, multiple: 512, most: 4294967168 },
+      y: { elements: axis, multiple: 512, most: 4294967168 },
+      x_scale: { elements: blocks, multiple: 512, most: 4294967168 },
+      x_zero_point: { elements: blocks, multiple: 512, most: 4294967168 },
     },
   };
 }

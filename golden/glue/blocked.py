@@ -128,9 +128,9 @@ def _measure(outer: int, axis: int) -> tuple[dict[str, int], dict[str, int]]:
 def _dispatch(outer: int, axis: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int], ...]]:
     """Return the contents of the uniforms and the workgroups of each pass."""
     count = outer * axis
-    _check(count <= 4294967232, "needs count <= 4294967232")
-    invocations = _ceil_div(count, 16)
-    workgroups = _ceil_div(invocations, 64)
+    _check(count <= 4294967168, "needs count <= 4294967168")
+    invocations = _ceil_div(count, 32)
+    workgroups = _ceil_div(invocations, 128)
     workgroups_x = min(workgroups, 65535)
     _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")
     blocks = _ceil_div(axis, 32)
@@ -166,17 +166,17 @@ def _find_cut(outer: int, axis: int) -> tuple[str, int, dict[str, tuple[int, int
     blocks = _ceil_div(axis, 32)
     if outer == 1:
         parts = {
-            "x": (32, 512, 4294967232),
-            "y": (32, 512, 4294967232),
-            "x_scale": (1, 512, 4294967232),
-            "x_zero_point": (1, 512, 4294967232),
+            "x": (32, 512, 4294967168),
+            "y": (32, 512, 4294967168),
+            "x_scale": (1, 512, 4294967168),
+            "x_zero_point": (1, 512, 4294967168),
         }
         return "axis", 32, parts
     parts = {
-        "x": (axis, 512, 4294967232),
-        "y": (axis, 512, 4294967232),
-        "x_scale": (blocks, 512, 4294967232),
-        "x_zero_point": (blocks, 512, 4294967232),
+        "x": (axis, 512, 4294967168),
+        "y": (axis, 512, 4294967168),
+        "x_scale": (blocks, 512, 4294967168),
+        "x_zero_point": (blocks, 512, 4294967168),
     }
     return "outer", 1, parts
 

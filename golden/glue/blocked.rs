@@ -248,11 +248,11 @@ const fn measure(extents: Extents) -> ([u64; TENSORS], [u64; TENSORS]) {
 
 const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSORS]) -> Result<Run, &'static str> {
     let count = extents.outer * extents.axis;
-    if !(count <= 4294967232) {
-        return Err("needs count <= 4294967232");
+    if !(count <= 4294967168) {
+        return Err("needs count <= 4294967168");
     }
-    let invocations = ceil_div(count, 16);
-    let workgroups = ceil_div(invocations, 64);
+    let invocations = ceil_div(count, 32);
+    let workgroups = ceil_div(invocations, 128);
     let workgroups_x = least(workgroups, 65535);
     if !(ceil_div(workgroups, greatest(workgroups_x, 1)) <= 65535) {
         return Err("needs ceil(workgroups / max(workgroups_x, 1)) <= 65535");
@@ -307,10 +307,10 @@ const fn find_cut(extents: Extents) -> Cut {
             extent: extents.axis,
             step: 32,
             parts: [
-                Part { elements: 32, multiple: 512, most: 4294967232 },
-                Part { elements: 1, multiple: 512, most: 4294967232 },
-                Part { elements: 1, multiple: 512, most: 4294967232 },
-                Part { elements: 32, multiple: 512, most: 4294967232 },
+                Part { elements: 32, multiple: 512, most: 4294967168 },
+                Part { elements: 1, multiple: 512, most: 4294967168 },
+                Part { elements: 1, multiple: 512, most: 4294967168 },
+                Part { elements: 32, multiple: 512, most: 4294967168 },
             ],
         };
     }
@@ -319,10 +319,10 @@ const fn find_cut(extents: Extents) -> Cut {
         extent: extents.outer,
         step: 1,
         parts: [
-            Part { elements: extents.axis, multiple: 512, most: 4294967232 },
-            Part { elements: blocks, multiple: 512, most: 4294967232 },
-            Part { elements: blocks, multiple: 512, most: 4294967232 },
-            Part { elements: extents.axis, multiple: 512, most: 4294967232 },
+            Part { elements: extents.axis, multiple: 512, most: 4294967168 },
+            Part { elements: blocks, multiple: 512, most: 4294967168 },
+            Part { elements: blocks, multiple: 512, most: 4294967168 },
+            Part { elements: extents.axis, multiple: 512, most: 4294967168 },
         ],
     }
 }

@@ -212,15 +212,15 @@ static inline void dynamic_measure(const dynamic_extents *extents, int64_t *coun
 }
 
 static inline const char *dynamic_dispatch(const dynamic_extents *extents, dynamic_run *run) {
-    if (!(extents->count <= INT64_C(4294967232))) return "needs count <= 4294967232";
-    const int64_t invocations = qgen_ceil_div(extents->count, 16);
-    const int64_t workgroups = qgen_ceil_div(invocations, 64);
+    if (!(extents->count <= INT64_C(4294967168))) return "needs count <= 4294967168";
+    const int64_t invocations = qgen_ceil_div(extents->count, 32);
+    const int64_t workgroups = qgen_ceil_div(invocations, 128);
     const int64_t workgroups_x = qgen_min(workgroups, 65535);
     if (!(qgen_ceil_div(workgroups, qgen_max(workgroups_x, 1)) <= 65535)) return "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535";
     const int64_t group_workgroups_x = qgen_min(1, 65535);
     if (!(qgen_ceil_div(1, qgen_max(group_workgroups_x, 1)) <= 65535)) return "needs ceil(1 / max(group_workgroups_x, 1)) <= 65535";
     const int64_t reduce_invocations = qgen_ceil_div(extents->count, 64);
-    const int64_t reduce_workgroups = qgen_ceil_div(reduce_invocations, 64);
+    const int64_t reduce_workgroups = qgen_ceil_div(reduce_invocations, 128);
     const int64_t reduce_workgroups_x = qgen_min(reduce_workgroups, 65535);
     if (!(qgen_ceil_div(reduce_workgroups, qgen_max(reduce_workgroups_x, 1)) <= 65535)) return "needs ceil(reduce_workgroups / max(reduce_workgroups_x, 1)) <= 65535";
     if ((extents->count | invocations | workgroups_x | group_workgroups_x | reduce_invocations | reduce_workgroups_x) >> 32 != 0) return "a uniform is no u32";

@@ -119,15 +119,15 @@ function measure({ count }) {
 
 /** Returns the contents of the uniforms and the workgroups of each pass. */
 function dispatch({ count }) {
-  check(count <= 4294967232, 'needs count <= 4294967232');
-  const invocations = Math.ceil(count / 16);
-  const workgroups = Math.ceil(invocations / 64);
+  check(count <= 4294967168, 'needs count <= 4294967168');
+  const invocations = Math.ceil(count / 32);
+  const workgroups = Math.ceil(invocations / 128);
   const workgroupsX = Math.min(workgroups, 65535);
   check(Math.ceil(workgroups / Math.max(workgroupsX, 1)) <= 65535, 'needs ceil(workgroups / max(workgroups_x, 1)) <= 65535');
   const groupWorkgroupsX = Math.min(1, 65535);
   check(Math.ceil(1 / Math.max(groupWorkgroupsX, 1)) <= 65535, 'needs ceil(1 / max(group_workgroups_x, 1)) <= 65535');
   const reduceInvocations = Math.ceil(count / 64);
-  const reduceWorkgroups = Math.ceil(reduceInvocations / 64);
+  const reduceWorkgroups = Math.ceil(reduceInvocations / 128);
   const reduceWorkgroupsX = Math.min(reduceWorkgroups, 65535);
   check(Math.ceil(reduceWorkgroups / Math.max(reduceWorkgroupsX, 1)) <= 65535, 'needs ceil(reduce_workgroups / max(reduce_workgroups_x, 1)) <= 65535');
   return {

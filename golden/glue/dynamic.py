@@ -146,15 +146,15 @@ def _measure(count: int) -> tuple[dict[str, int], dict[str, int]]:
 
 def _dispatch(count: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int], ...]]:
     """Return the contents of the uniforms and the workgroups of each pass."""
-    _check(count <= 4294967232, "needs count <= 4294967232")
-    invocations = _ceil_div(count, 16)
-    workgroups = _ceil_div(invocations, 64)
+    _check(count <= 4294967168, "needs count <= 4294967168")
+    invocations = _ceil_div(count, 32)
+    workgroups = _ceil_div(invocations, 128)
     workgroups_x = min(workgroups, 65535)
     _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")
     group_workgroups_x = min(1, 65535)
     _check(_ceil_div(1, max(group_workgroups_x, 1)) <= 65535, "needs ceil(1 / max(group_workgroups_x, 1)) <= 65535")
     reduce_invocations = _ceil_div(count, 64)
-    reduce_workgroups = _ceil_div(reduce_invocations, 64)
+    reduce_workgroups = _ceil_div(reduce_invocations, 128)
     reduce_workgroups_x = min(reduce_workgroups, 65535)
     _check(
         _ceil_div(reduce_workgroups, max(reduce_workgroups_x, 1)) <= 65535,

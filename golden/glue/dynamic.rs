@@ -224,11 +224,11 @@ const fn measure(extents: Extents) -> ([u64; TENSORS], [u64; TENSORS]) {
 }
 
 const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSORS]) -> Result<Run, &'static str> {
-    if !(extents.count <= 4294967232) {
-        return Err("needs count <= 4294967232");
+    if !(extents.count <= 4294967168) {
+        return Err("needs count <= 4294967168");
     }
-    let invocations = ceil_div(extents.count, 16);
-    let workgroups = ceil_div(invocations, 64);
+    let invocations = ceil_div(extents.count, 32);
+    let workgroups = ceil_div(invocations, 128);
     let workgroups_x = least(workgroups, 65535);
     if !(ceil_div(workgroups, greatest(workgroups_x, 1)) <= 65535) {
         return Err("needs ceil(workgroups / max(workgroups_x, 1)) <= 65535");
@@ -238,7 +238,7 @@ const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSOR
         return Err("needs ceil(1 / max(group_workgroups_x, 1)) <= 65535");
     }
     let reduce_invocations = ceil_div(extents.count, 64);
-    let reduce_workgroups = ceil_div(reduce_invocations, 64);
+    let reduce_workgroups = ceil_div(reduce_invocations, 128);
     let reduce_workgroups_x = least(reduce_workgroups, 65535);
     if !(ceil_div(reduce_workgroups, greatest(reduce_workgroups_x, 1)) <= 65535) {
         return Err("needs ceil(reduce_workgroups / max(reduce_workgroups_x, 1)) <= 65535");

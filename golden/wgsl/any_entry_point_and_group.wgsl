@@ -6,7 +6,7 @@
 //   y             int8     4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(2) @binding(0) var<storage, read> x: array<u32>;
 @group(2) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -20,25 +20,46 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn quantize(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
     let scale = y_scale[0u];
     let zero_point = sign_extend_int8(y_zero_point[0u] & 255u);
     let is_plain = rint_quotient_takes_s(scale);
-    let whole = (end - first) == 16u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        held = held && all(vec4<bool>(is_plain) & rint_quotient_holds_4(x_codes, scale));
-        let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
-        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    for (var p = 0u; p < select(0u, 2u, whole); p++) {
+        let piece = 2u * unit + p;
+        let x_word = x[16u * piece];
+        let x_word_2 = x[16u * piece + 1u];
+        let x_word_3 = x[16u * piece + 2u];
+        let x_word_4 = x[16u * piece + 3u];
+        let x_word_5 = x[16u * piece + 4u];
+        let x_word_6 = x[16u * piece + 5u];
+        let x_word_7 = x[16u * piece + 6u];
+        let x_word_8 = x[16u * piece + 7u];
+        let x_word_9 = x[16u * piece + 8u];
+        let x_word_10 = x[16u * piece + 9u];
+        let x_word_11 = x[16u * piece + 10u];
+        let x_word_12 = x[16u * piece + 11u];
+        let x_word_13 = x[16u * piece + 12u];
+        let x_word_14 = x[16u * piece + 13u];
+        let x_word_15 = x[16u * piece + 14u];
+        let x_word_16 = x[16u * piece + 15u];
+        let y_codes = quantize_linear_quick_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale, zero_point);
+        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scale, zero_point);
+        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scale, zero_point);
+        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scale, zero_point);
+        held = held && all(((rint_quotient_holds_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale) & rint_quotient_holds_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scale)) & rint_quotient_holds_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scale)) & rint_quotient_holds_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scale));
+        y[4u * piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+        y[4u * piece + 1u] = ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u);
+        y[4u * piece + 2u] = ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u);
+        y[4u * piece + 3u] = ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u);
     }
-    let again = select(first, end, whole && held);
+    let again = select(first, end, (whole && is_plain) && held);
     for (var start = again; start < end; start += 4u) {
         var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
@@ -49,19 +70,12 @@ fn quantize(@builtin(global_invocation_id) id: vec3u) {
 }
 
 fn sign_extend_int8(code: u32) -> i32 {
-    return i32(code << 24u) >> 24u;
+    return i32(code ^ 128u) + -128;
 }
 
 fn rint_quotient_takes_s(s: u32) -> bool {
     let es = s & 0x7f800000u;
     return (es > 0xc000000u) && (es < 0x77000000u);
-}
-
-fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
-    let es = s & 0x7f800000u;
-    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
-    let r = round(q);
-    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
 fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
@@ -77,6 +91,13 @@ fn rint_quotient_4(x: vec4u, s: u32) -> vec4i {
 
 fn saturate_signed_int8_4(v: vec4i) -> vec4u {
     return vec4u(clamp(v, vec4i(-128), vec4i(127))) & vec4u(255u);
+}
+
+fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
+    let es = s & 0x7f800000u;
+    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
+    let r = round(q);
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {

@@ -20,16 +20,16 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 8u * unit;
     let end = min(first + 8u, params.n);
     let x_word = x[unit];
     for (var i = first; i < end; i++) {
         let group = i / params.inner % params.axis;
-        let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+        let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         y[i] = dequantize_linear((x_word >> (4u * (i % 8u))) & 15u, scale);
     }
 }

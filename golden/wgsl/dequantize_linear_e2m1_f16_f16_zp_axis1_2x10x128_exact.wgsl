@@ -6,40 +6,50 @@
 //   y             float16     [2, 10, 128]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 160u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
-    let group = first / 128u % 10u;
+    if (unit >= 80u) { return; }
+    let base = unit / 4u * 8u + unit % 4u;
+    let group = 16u * base / 128u % 10u;
     let zero_point = finite_to_f32_float4e2m1((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-    let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+    let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
     let is_plain = product_takes_y(scale);
     var held = true;
-    for (var q = 0u; q < 4u; q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad / 2u] >> (16u * (quad % 2u));
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
-        held = held && all(vec4<bool>(is_plain) & product_holds_4(sub_f32_4(finite_to_f32_float4e2m1_4(x_codes), zero_point), scale));
-        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    for (var p = 0u; p < 2u; p++) {
+        let piece = base + 4u * p;
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
+        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
+        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
+        let x_nibbles_3 = unpack4xU8(x_word_2 & 0xf0f0f0fu);
+        let x_nibbles_4 = unpack4xU8((x_word_2 >> 4u) & 0xf0f0f0fu);
+        let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_point, scale);
+        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_point, scale);
+        let y_codes_3 = dequantize_linear_quick_4(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y), zero_point, scale);
+        let y_codes_4 = dequantize_linear_quick_4(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w), zero_point, scale);
+        held = held && all(((product_holds_4(sub_f32_4(finite_to_f32_float4e2m1_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y)), zero_point), scale) & product_holds_4(sub_f32_4(finite_to_f32_float4e2m1_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w)), zero_point), scale)) & product_holds_4(sub_f32_4(finite_to_f32_float4e2m1_4(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y)), zero_point), scale)) & product_holds_4(sub_f32_4(finite_to_f32_float4e2m1_4(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w)), zero_point), scale));
+        y[2u * piece] = vec4u(y_codes.x | (y_codes.y << 16u), y_codes.z | (y_codes.w << 16u), y_codes_2.x | (y_codes_2.y << 16u), y_codes_2.z | (y_codes_2.w << 16u));
+        y[2u * piece + 1u] = vec4u(y_codes_3.x | (y_codes_3.y << 16u), y_codes_3.z | (y_codes_3.w << 16u), y_codes_4.x | (y_codes_4.y << 16u), y_codes_4.z | (y_codes_4.w << 16u));
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+    let again = select(0u, 2u, is_plain && held);
+    for (var p = again; p < 2u; p++) {
+        let from_element = 16u * (base + 4u * p);
+        let to_element = from_element + 16u;
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+            }
+            y[start / 8u][start / 2u % 4u] = word;
         }
-        y[start / 2u] = word;
     }
 }
 
@@ -69,29 +79,30 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
+fn dequantize_linear_quick_4(x: vec4u, zero_point: u32, scale: u32) -> vec4u {
+    return convert_to_f16_4(product_4(sub_f32_4(finite_to_f32_float4e2m1_4(x), zero_point), scale));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
 fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
     let ax = x & vec4u(0x7fffffffu);
     let ex = ax >> vec4u(23u);
     return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
-}
-
-fn dequantize_linear_quick_4(x: vec4u, zero_point: u32, scale: u32) -> vec4u {
-    return convert_to_f16_4(product_4(sub_f32_4(finite_to_f32_float4e2m1_4(x), zero_point), scale));
-}
-
-fn finite_to_f32_float4e2m1_4(code: vec4u) -> vec4u {
-    return expand_float4e2m1_4(code);
-}
-
-// A finite number of a format whose numbers are all normal, or zero, in float32.
-fn expand_float4e2m1_4(code: vec4u) -> vec4u {
-    let sign = (code >> vec4u(3u)) << vec4u(31u);
-    let magnitude = code & vec4u(7u);
-    let exponent = magnitude >> vec4u(1u);
-    let mantissa = magnitude << vec4u(22u);
-    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
-    return select(sign | (mantissa + vec4u(0x3f000000u)), select((sign | ((vec4u(127u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
 }
 
 fn sub_f32_4(x: vec4u, y: u32) -> vec4u {
@@ -135,19 +146,18 @@ fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
     return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
 }
 
-// Zero times a finite number is zero, whatever the exponents.
-fn product_4(x: vec4u, y: u32) -> vec4u {
-    let ax = x & vec4u(0x7fffffffu);
-    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+fn finite_to_f32_float4e2m1_4(code: vec4u) -> vec4u {
+    return expand_float4e2m1_4(code);
 }
 
-// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
-fn convert_to_f16_4(x: vec4u) -> vec4u {
-    let magnitude = x & vec4u(0x7fffffffu);
-    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
-    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
-    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
-    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+// A finite number of a format whose numbers are all normal, or zero, in float32.
+fn expand_float4e2m1_4(code: vec4u) -> vec4u {
+    let sign = (code >> vec4u(3u)) << vec4u(31u);
+    let magnitude = code & vec4u(7u);
+    let exponent = magnitude >> vec4u(1u);
+    let mantissa = magnitude << vec4u(22u);
+    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
+    return select(sign | (mantissa + vec4u(0x3f000000u)), select((sign | ((vec4u(127u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
 }
 
 fn dequantize_linear(x: u32, zero_point: u32, scale: u32) -> u32 {

@@ -6,14 +6,14 @@
 //   y             float16     [3, 43]  2 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 9u) { return; }
@@ -26,7 +26,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
             let x_zero_point_bit = 6u * (group % 16u);
             let x_zero_point_at = group / 16u * 3u + x_zero_point_bit / 32u;
             let zero_point = finite_to_f32_float6e2m3(((x_zero_point[x_zero_point_at] >> (x_zero_point_bit % 32u)) | (x_zero_point[x_zero_point_at + u32((x_zero_point_bit % 32u) > 26u)] << ((32u - x_zero_point_bit % 32u) & 31u))) & 63u);
-            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             let x_bit = 6u * (i % 16u);
             let x_at = i / 16u * 3u + x_bit / 32u;
             word |= dequantize_linear(((x[x_at] >> (x_bit % 32u)) | (x[x_at + u32((x_bit % 32u) > 26u)] << ((32u - x_bit % 32u) & 31u))) & 63u, zero_point, scale) << (16u * (i % 2u));

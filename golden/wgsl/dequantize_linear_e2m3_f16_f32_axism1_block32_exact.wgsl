@@ -21,16 +21,16 @@ struct Params {
     blocks: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 16u * unit;
     let end = min(first + 16u, params.n);
     var held = true;
     for (var i = first; i < end; i++) {
         let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let is_plain = product_takes_y(scale);
         let x_bit = 6u * (i % 16u);
         let x_at = i / 16u * 3u + x_bit / 32u;
@@ -42,7 +42,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let again = select(first, end, held);
     for (var i = again; i < end; i++) {
         let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let x_bit = 6u * (i % 16u);
         let x_at = i / 16u * 3u + x_bit / 32u;
         y[i] = dequantize_linear(((x[x_at] >> (x_bit % 32u)) | (x[x_at + u32((x_bit % 32u) > 26u)] << ((32u - x_bit % 32u) & 31u))) & 63u, scale);

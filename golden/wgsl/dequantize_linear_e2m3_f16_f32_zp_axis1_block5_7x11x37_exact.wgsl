@@ -6,14 +6,14 @@
 //   y             float32     [7, 11, 37]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 2 workgroups of 128; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 179u) { return; }
@@ -21,11 +21,11 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 16u, 2849u);
     var held = true;
     for (var i = first; i < end; i++) {
-        let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+        let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
         let x_zero_point_bit = 6u * (group % 16u);
         let x_zero_point_at = group / 16u * 3u + x_zero_point_bit / 32u;
         let zero_point = finite_to_f32_float6e2m3(((x_zero_point[x_zero_point_at] >> (x_zero_point_bit % 32u)) | (x_zero_point[x_zero_point_at + u32((x_zero_point_bit % 32u) > 26u)] << ((32u - x_zero_point_bit % 32u) & 31u))) & 63u);
-        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let is_plain = product_takes_y(scale);
         let x_bit = 6u * (i % 16u);
         let x_at = i / 16u * 3u + x_bit / 32u;
@@ -36,11 +36,11 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     let again = select(first, end, held);
     for (var i = again; i < end; i++) {
-        let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+        let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
         let x_zero_point_bit = 6u * (group % 16u);
         let x_zero_point_at = group / 16u * 3u + x_zero_point_bit / 32u;
         let zero_point = finite_to_f32_float6e2m3(((x_zero_point[x_zero_point_at] >> (x_zero_point_bit % 32u)) | (x_zero_point[x_zero_point_at + u32((x_zero_point_bit % 32u) > 26u)] << ((32u - x_zero_point_bit % 32u) & 31u))) & 63u);
-        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let x_bit = 6u * (i % 16u);
         let x_at = i / 16u * 3u + x_bit / 32u;
         y[i] = dequantize_linear(((x[x_at] >> (x_bit % 32u)) | (x[x_at + u32((x_bit % 32u) > 26u)] << ((32u - x_bit % 32u) & 31u))) & 63u, zero_point, scale);

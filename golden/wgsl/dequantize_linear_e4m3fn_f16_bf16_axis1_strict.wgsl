@@ -20,9 +20,9 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
@@ -31,7 +31,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = i / params.inner % params.axis;
-            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;

@@ -5,13 +5,13 @@
 //   y        float16     [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 12 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 6 workgroups of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 713u) { return; }
@@ -21,8 +21,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
-            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+            let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;

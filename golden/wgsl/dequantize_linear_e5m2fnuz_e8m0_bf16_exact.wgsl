@@ -5,7 +5,7 @@
 //   y        bfloat16        2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -18,26 +18,37 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
     let scale = e8m0_to_f32(x_scale[0u] & 255u);
     let is_plain = product_takes_y(scale);
-    let whole = (end - first) == 16u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad];
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-        held = held && all(vec4<bool>(is_plain) & product_holds_4(fnuz_to_f32_float8e5m2fnuz_4(x_codes), scale));
-        let y_codes = dequantize_linear_quick_4(x_codes, scale);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    for (var p = 0u; p < select(0u, 2u, whole); p++) {
+        let piece = 2u * unit + p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = dequantize_linear_quick_4(unpack4xU8(x_word), scale);
+        let y_codes_2 = dequantize_linear_quick_4(unpack4xU8(x_word_2), scale);
+        let y_codes_3 = dequantize_linear_quick_4(unpack4xU8(x_word_3), scale);
+        let y_codes_4 = dequantize_linear_quick_4(unpack4xU8(x_word_4), scale);
+        held = held && all(((product_holds_4(fnuz_to_f32_float8e5m2fnuz_4(unpack4xU8(x_word)), scale) & product_holds_4(fnuz_to_f32_float8e5m2fnuz_4(unpack4xU8(x_word_2)), scale)) & product_holds_4(fnuz_to_f32_float8e5m2fnuz_4(unpack4xU8(x_word_3)), scale)) & product_holds_4(fnuz_to_f32_float8e5m2fnuz_4(unpack4xU8(x_word_4)), scale));
+        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
+        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
+        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
+        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
+        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
+        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
     }
-    let again = select(first, end, whole && held);
+    let again = select(first, end, (whole && is_plain) && held);
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
@@ -58,15 +69,26 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
+fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
+    return convert_bf16_4(product_4(fnuz_to_f32_float8e5m2fnuz_4(x), scale));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
+}
+
 fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
     let ax = x & vec4u(0x7fffffffu);
     let ex = ax >> vec4u(23u);
     return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
-}
-
-fn dequantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
-    return convert_bf16_4(product_4(fnuz_to_f32_float8e5m2fnuz_4(x), scale));
 }
 
 fn fnuz_to_f32_float8e5m2fnuz_4(code: vec4u) -> vec4u {
@@ -81,17 +103,6 @@ fn expand_float8e5m2fnuz_4(code: vec4u) -> vec4u {
     let mantissa = magnitude << vec4u(21u);
     let zeros = countLeadingZeros(mantissa) - vec4u(8u);
     return select(sign | (mantissa + vec4u(0x37800000u)), select((sign | ((vec4u(112u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
-}
-
-// Zero times a finite number is zero, whatever the exponents.
-fn product_4(x: vec4u, y: u32) -> vec4u {
-    let ax = x & vec4u(0x7fffffffu);
-    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
-}
-
-// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
-fn convert_bf16_4(x: vec4u) -> vec4u {
-    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {

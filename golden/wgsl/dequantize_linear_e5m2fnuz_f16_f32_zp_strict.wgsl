@@ -18,13 +18,13 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
-    let scale = ieee_to_f32_float16(x_scale[0u] & 65535u);
+    let scale = ieee_to_f32_float16(x_scale[0u] & 0xffffu);
     let x_word = x[unit];
     for (var i = first; i < end; i++) {
         y[i] = dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale);

@@ -20,18 +20,18 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
-    let zero_point = sign_extend_int16(x_zero_point[0u] & 65535u);
+    let zero_point = sign_extend_int16(x_zero_point[0u] & 0xffffu);
     let scale = x_scale[0u];
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, zero_point, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, zero_point, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
@@ -42,7 +42,7 @@ fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int16(code: u32) -> i32 {
-    return i32(code << 16u) >> 16u;
+    return i32(code ^ 0x8000u) + -32768;
 }
 
 // An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.

@@ -5,38 +5,61 @@
 //   y        float16   [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 179u) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, 2849u);
-    let whole = (end - first) == 16u;
+    if (unit >= 90u) { return; }
+    let first = 32u * unit;
+    let end = min(first + 32u, 2849u);
+    let whole = (end - first) == 32u;
+    var rest = 32u * unit % 37u;
+    var along = 32u * unit / 37u % 11u;
+    var slice = 32u * unit / 407u * 3u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(37u) / vec4u(11u) * vec4u(3u) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(37u) % vec4u(11u) / vec4u(5u)) * vec4u(37u) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(37u);
-        let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
-        let scale = bf16_to_f32_4(x_scale_codes);
-        let is_plain = product_takes_y_4(scale);
-        held = held && all(is_plain & product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(x_codes)), scale));
-        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
+        let group = (slice + along / 5u) * 37u + rest;
+        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == 37u);
+        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == 11u);
+        let slice_2 = slice + select(0u, 3u, (rest_2 == 0u) && (along_2 == 0u));
+        let group_2 = (slice_2 + along_2 / 5u) * 37u + rest_2;
+        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == 37u);
+        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == 11u);
+        let slice_3 = slice_2 + select(0u, 3u, (rest_3 == 0u) && (along_3 == 0u));
+        let group_3 = (slice_3 + along_3 / 5u) * 37u + rest_3;
+        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == 37u);
+        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == 11u);
+        let slice_4 = slice_3 + select(0u, 3u, (rest_4 == 0u) && (along_4 == 0u));
+        let group_4 = (slice_4 + along_4 / 5u) * 37u + rest_4;
+        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == 37u);
+        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == 11u);
+        let slice_5 = slice_4 + select(0u, 3u, (rest_5 == 0u) && (along_5 == 0u));
+        let scales = bf16_to_f32_4(vec4u((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu, (x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (x_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (x_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu));
+        let is_plain = all(product_takes_y_4(scales));
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = dequantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
+        held = (held && is_plain) && all(product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4))), scales));
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        rest = rest_5;
+        along = along_5;
+        slice = slice_5;
     }
     let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
-            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
+            let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= dequantize_linear(x[i], scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
@@ -53,19 +76,30 @@ fn product_takes_y_4(y: vec4u) -> vec4<bool> {
     return ey != vec4u(255u);
 }
 
+fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
+    return convert_to_f16_4(product_4_vv(i32_to_f32_4(sign_extend_int32_4(x)), scale));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4_vv(x: vec4u, y: vec4u) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * bitcast<vec4f>(y)), (x ^ y) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
+fn convert_to_f16_4(x: vec4u) -> vec4u {
+    let magnitude = x & vec4u(0x7fffffffu);
+    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
+    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
+    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
+    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
 fn product_holds_4_vv(x: vec4u, y: vec4u) -> vec4<bool> {
     let ey = (y >> vec4u(23u)) & vec4u(255u);
     let ax = x & vec4u(0x7fffffffu);
     let ex = ax >> vec4u(23u);
     return select((((min(ex, ey) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + ey) > vec4u(128u))) & ((ex + ey) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
-}
-
-fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
-    return convert_to_f16_4(product_4_vv(i32_to_f32_4(sign_extend_int32_4(x)), scale));
-}
-
-fn sign_extend_int32_4(code: vec4u) -> vec4i {
-    return vec4i(code);
 }
 
 fn i32_to_f32_4(v: vec4i) -> vec4u {
@@ -91,19 +125,8 @@ fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
     return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
 }
 
-// Zero times a finite number is zero, whatever the exponents.
-fn product_4_vv(x: vec4u, y: vec4u) -> vec4u {
-    let ax = x & vec4u(0x7fffffffu);
-    return select(bitcast<vec4u>(bitcast<vec4f>(x) * bitcast<vec4f>(y)), (x ^ y) & vec4u(0x80000000u), ax == vec4u(0u));
-}
-
-// Normal numbers are rounded by integers; below them a sum with 0.5, whose last bit is float16's least, rounds natively.
-fn convert_to_f16_4(x: vec4u) -> vec4u {
-    let magnitude = x & vec4u(0x7fffffffu);
-    let normal = min((magnitude - vec4u(0x38000000u) + vec4u(0xfffu) + ((magnitude >> vec4u(13u)) & vec4u(1u))) >> vec4u(13u), vec4u(0x7c00u));
-    let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
-    let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
-    return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code ^ vec4u(0x80000000u)) + vec4i(i32(-2147483648));
 }
 
 fn bf16_to_f32(x: u32) -> u32 {
@@ -116,7 +139,7 @@ fn dequantize_linear(x: u32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_f32(v: i32) -> u32 {

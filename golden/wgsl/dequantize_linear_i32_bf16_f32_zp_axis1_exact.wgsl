@@ -6,7 +6,7 @@
 //   y             float32   1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -22,36 +22,82 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
-    let whole = (end - first) == 16u;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    let walks = ((params.inner == 1u) && ((params.axis % 4u) == 0u)) && ((params.n / params.axis % 16u) == 0u);
+    let alike = walks || ((params.inner % 64u) == 0u);
+    let columns = select(1u, params.axis / 4u, walks);
+    let base = unit / columns * (16u * columns) + unit % columns;
+    let step = u32(walks);
+    let group = 4u * base / params.inner % params.axis;
+    let x_zero_point_word = x_zero_point[group];
+    let x_zero_point_word_2 = x_zero_point[group + step];
+    let x_zero_point_word_3 = x_zero_point[group + 2u * step];
+    let x_zero_point_word_4 = x_zero_point[group + 3u * step];
+    let zero_points = sign_extend_int32_4(vec4u(x_zero_point_word, x_zero_point_word_2, x_zero_point_word_3, x_zero_point_word_4));
+    let x_scale_word = x_scale[group / 2u];
+    let x_scale_word_2 = x_scale[group / 2u + step];
+    let x_scale_code = (x_scale_word >> (16u * (group % 2u))) & 0xffffu;
+    let scales = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word & 0xffffu, x_scale_word >> 16u, x_scale_word_2 & 0xffffu, x_scale_word_2 >> 16u), walks));
+    let is_plain_2 = all(product_takes_y_4(scales));
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
-        let x_zero_point_codes = vec4u(x_zero_point[group.x], x_zero_point[group.y], x_zero_point[group.z], x_zero_point[group.w]);
-        let zero_point = sign_extend_int32_4(x_zero_point_codes);
-        let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
-        let scale = bf16_to_f32_4(x_scale_codes);
-        let is_plain = product_takes_y_4(scale);
-        held = held && all(is_plain & product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(x_codes) - zero_point), scale));
-        let y_codes = dequantize_linear_quick_4_vvv(x_codes, zero_point, scale);
-        y[4u * quad] = y_codes.x;
-        y[4u * quad + 1u] = y_codes.y;
-        y[4u * quad + 2u] = y_codes.z;
-        y[4u * quad + 3u] = y_codes.w;
+    for (var p = 0u; p < select(0u, 16u, whole && alike); p++) {
+        let piece = base + columns * p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, scales);
+        held = held && all(product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)) - zero_points), scales));
+        y[4u * piece] = y_codes.x;
+        y[4u * piece + 1u] = y_codes.y;
+        y[4u * piece + 2u] = y_codes.z;
+        y[4u * piece + 3u] = y_codes.w;
     }
-    let again = select(first, end, whole && held);
-    for (var i = again; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let zero_point = sign_extend_int32(x_zero_point[group]);
-        let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-        y[i] = dequantize_linear(x[i], zero_point, scale);
+    var rest = 64u * unit % params.inner;
+    var along = 64u * unit / params.inner % params.axis;
+    var held_2 = true;
+    for (var p_2 = 0u; p_2 < select(0u, 16u, whole && !alike); p_2++) {
+        let piece_2 = 16u * unit + p_2;
+        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
+        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
+        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
+        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
+        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
+        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
+        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
+        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
+        let zero_points_2 = sign_extend_int32_4(vec4u(x_zero_point[along], x_zero_point[along_2], x_zero_point[along_3], x_zero_point[along_4]));
+        let scales_2 = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
+        let is_plain = all(product_takes_y_4(scales_2));
+        let x_word_5 = x[4u * piece_2];
+        let x_word_6 = x[4u * piece_2 + 1u];
+        let x_word_7 = x[4u * piece_2 + 2u];
+        let x_word_8 = x[4u * piece_2 + 3u];
+        let y_codes_2 = dequantize_linear_quick_4_vvv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), zero_points_2, scales_2);
+        held_2 = (held_2 && is_plain) && all(product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8)) - zero_points_2), scales_2));
+        y[4u * piece_2] = y_codes_2.x;
+        y[4u * piece_2 + 1u] = y_codes_2.y;
+        y[4u * piece_2 + 2u] = y_codes_2.z;
+        y[4u * piece_2 + 3u] = y_codes_2.w;
+        rest = rest_5;
+        along = along_5;
+    }
+    let again = select(0u, 16u, (whole && (!alike || (is_plain_2 && held))) && held_2);
+    for (var p = again; p < 16u; p++) {
+        let from_element = 4u * (base + columns * p);
+        let to_element = min(from_element + 4u, params.n);
+        for (var i = from_element; i < to_element; i++) {
+            let group_2 = i / params.inner % params.axis;
+            let zero_point = sign_extend_int32(x_zero_point[group_2]);
+            let scale = bf16_to_f32((x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu);
+            y[i] = dequantize_linear(x[i], zero_point, scale);
+        }
     }
 }
 
@@ -65,19 +111,25 @@ fn product_takes_y_4(y: vec4u) -> vec4<bool> {
     return ey != vec4u(255u);
 }
 
-fn product_holds_4_vv(x: vec4u, y: vec4u) -> vec4<bool> {
-    let ey = (y >> vec4u(23u)) & vec4u(255u);
-    let ax = x & vec4u(0x7fffffffu);
-    let ex = ax >> vec4u(23u);
-    return select((((min(ex, ey) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + ey) > vec4u(128u))) & ((ex + ey) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
-}
-
 fn dequantize_linear_quick_4_vvv(x: vec4u, zero_point: vec4i, scale: vec4u) -> vec4u {
     return product_4_vv(i32_to_f32_4(sign_extend_int32_4(x) - zero_point), scale);
 }
 
 fn sign_extend_int32_4(code: vec4u) -> vec4i {
-    return vec4i(code);
+    return vec4i(code ^ vec4u(0x80000000u)) + vec4i(i32(-2147483648));
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4_vv(x: vec4u, y: vec4u) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * bitcast<vec4f>(y)), (x ^ y) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
+fn product_holds_4_vv(x: vec4u, y: vec4u) -> vec4<bool> {
+    let ey = (y >> vec4u(23u)) & vec4u(255u);
+    let ax = x & vec4u(0x7fffffffu);
+    let ex = ax >> vec4u(23u);
+    return select((((min(ex, ey) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + ey) > vec4u(128u))) & ((ex + ey) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
 }
 
 fn i32_to_f32_4(v: vec4i) -> vec4u {
@@ -103,12 +155,6 @@ fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
     return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
 }
 
-// Zero times a finite number is zero, whatever the exponents.
-fn product_4_vv(x: vec4u, y: vec4u) -> vec4u {
-    let ax = x & vec4u(0x7fffffffu);
-    return select(bitcast<vec4u>(bitcast<vec4f>(x) * bitcast<vec4f>(y)), (x ^ y) & vec4u(0x80000000u), ax == vec4u(0u));
-}
-
 fn bf16_to_f32(x: u32) -> u32 {
     let bits = x << 16u;
     return select(bits, 0x7fc00000u, (bits & 0x7fffffffu) > 0x7f800000u);
@@ -119,7 +165,7 @@ fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_f32(v: i32) -> u32 {

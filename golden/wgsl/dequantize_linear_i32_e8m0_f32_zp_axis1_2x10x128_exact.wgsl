@@ -6,34 +6,37 @@
 //   y             float32     [2, 10, 128]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 160u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
-    let group = first / 128u % 10u;
+    if (unit >= 80u) { return; }
+    let base = unit / 4u * 32u + unit % 4u;
+    let group = 4u * base / 128u % 10u;
     let zero_point = sign_extend_int32(x_zero_point[group]);
     let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
     let is_plain = product_takes_y(scale);
     var held = true;
-    for (var q = 0u; q < 4u; q++) {
-        let quad = 4u * unit + q;
-        let x_codes = x[quad];
-        held = held && all(vec4<bool>(is_plain) & product_holds_4(i32_to_f32_4(sign_extend_int32_4(x_codes) - vec4i(zero_point)), scale));
-        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
-        y[quad] = y_codes;
+    for (var p = 0u; p < 8u; p++) {
+        let piece = base + 4u * p;
+        let x_words = x[piece];
+        let y_codes = dequantize_linear_quick_4(x_words, zero_point, scale);
+        held = held && all(product_holds_4(i32_to_f32_4(sign_extend_int32_4(x_words) - vec4i(zero_point)), scale));
+        y[piece] = y_codes;
     }
-    let again = select(first, end, held);
-    for (var i = again; i < end; i++) {
-        y[i / 4u][i % 4u] = dequantize_linear(x[i / 4u][i % 4u], zero_point, scale);
+    let again = select(0u, 8u, is_plain && held);
+    for (var p = again; p < 8u; p++) {
+        let from_element = 4u * (base + 4u * p);
+        let to_element = from_element + 4u;
+        for (var i = from_element; i < to_element; i++) {
+            y[i / 4u][i % 4u] = dequantize_linear(x[i / 4u][i % 4u], zero_point, scale);
+        }
     }
 }
 
@@ -48,19 +51,21 @@ fn product_takes_y(y: u32) -> bool {
     return ey != 255u;
 }
 
+fn dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
+    return product_4(i32_to_f32_4(sign_extend_int32_4(x) - vec4i(zero_point)), scale);
+}
+
+// Zero times a finite number is zero, whatever the exponents.
+fn product_4(x: vec4u, y: u32) -> vec4u {
+    let ax = x & vec4u(0x7fffffffu);
+    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+}
+
 fn product_holds_4(x: vec4u, y: u32) -> vec4<bool> {
     let ey = (y >> 23u) & 255u;
     let ax = x & vec4u(0x7fffffffu);
     let ex = ax >> vec4u(23u);
     return select((((min(ex, vec4u(ey)) != vec4u(0u)) & (ex != vec4u(255u))) & ((ex + vec4u(ey)) > vec4u(128u))) & ((ex + vec4u(ey)) < vec4u(0x17cu)), vec4<bool>(true), ax == vec4u(0u));
-}
-
-fn dequantize_linear_quick_4(x: vec4u, zero_point: i32, scale: u32) -> vec4u {
-    return product_4(i32_to_f32_4(sign_extend_int32_4(x) - vec4i(zero_point)), scale);
-}
-
-fn sign_extend_int32_4(code: vec4u) -> vec4i {
-    return vec4i(code);
 }
 
 fn i32_to_f32_4(v: vec4i) -> vec4u {
@@ -86,10 +91,8 @@ fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
     return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
 }
 
-// Zero times a finite number is zero, whatever the exponents.
-fn product_4(x: vec4u, y: u32) -> vec4u {
-    let ax = x & vec4u(0x7fffffffu);
-    return select(bitcast<vec4u>(bitcast<vec4f>(x) * vec4f(bitcast<f32>(y))), (x ^ vec4u(y)) & vec4u(0x80000000u), ax == vec4u(0u));
+fn sign_extend_int32_4(code: vec4u) -> vec4i {
+    return vec4i(code ^ vec4u(0x80000000u)) + vec4i(i32(-2147483648));
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
@@ -97,7 +100,7 @@ fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_f32(v: i32) -> u32 {

@@ -5,19 +5,19 @@
 //   y        bfloat16  [2, 3, 5, 7]  2 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 53u) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, 210u);
-    let scale = ieee_to_f32_float16(x_scale[0u] & 65535u);
+    let scale = ieee_to_f32_float16(x_scale[0u] & 0xffffu);
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
@@ -53,7 +53,7 @@ fn dequantize_linear(x: u32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_f32(v: i32) -> u32 {

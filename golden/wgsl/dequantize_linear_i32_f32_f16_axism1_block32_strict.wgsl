@@ -21,9 +21,9 @@ struct Params {
     blocks: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
@@ -43,7 +43,7 @@ fn dequantize_linear(x: u32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_f32(v: i32) -> u32 {

@@ -5,38 +5,57 @@
 //   y        bfloat16  [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 179u) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, 2849u);
-    let whole = (end - first) == 16u;
+    if (unit >= 23u) { return; }
+    let first = 128u * unit;
+    let end = min(first + 128u, 2849u);
+    let whole = (end - first) == 128u;
+    var rest = 128u * unit % 37u;
+    var along = 128u * unit / 37u % 11u;
+    var slice = 128u * unit / 407u * 3u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad];
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(37u) / vec4u(11u) * vec4u(3u) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(37u) % vec4u(11u) / vec4u(5u)) * vec4u(37u) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(37u);
-        let x_scale_codes = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
-        let scale = x_scale_codes;
-        let is_plain = scale_product_takes_s_4(scale);
-        held = held && all(is_plain);
-        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    for (var p = 0u; p < select(0u, 32u, whole); p++) {
+        let piece = 32u * unit + p;
+        let group = (slice + along / 5u) * 37u + rest;
+        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == 37u);
+        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == 11u);
+        let slice_2 = slice + select(0u, 3u, (rest_2 == 0u) && (along_2 == 0u));
+        let group_2 = (slice_2 + along_2 / 5u) * 37u + rest_2;
+        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == 37u);
+        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == 11u);
+        let slice_3 = slice_2 + select(0u, 3u, (rest_3 == 0u) && (along_3 == 0u));
+        let group_3 = (slice_3 + along_3 / 5u) * 37u + rest_3;
+        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == 37u);
+        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == 11u);
+        let slice_4 = slice_3 + select(0u, 3u, (rest_4 == 0u) && (along_4 == 0u));
+        let group_4 = (slice_4 + along_4 / 5u) * 37u + rest_4;
+        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == 37u);
+        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == 11u);
+        let slice_5 = slice_4 + select(0u, 3u, (rest_5 == 0u) && (along_5 == 0u));
+        let scales = vec4u(x_scale[group], x_scale[group_2], x_scale[group_3], x_scale[group_4]);
+        let is_plain = all(scale_product_takes_s_4(scales));
+        let x_word = x[piece];
+        let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
+        held = held && is_plain;
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        rest = rest_5;
+        along = along_5;
+        slice = slice_5;
     }
     let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / 37u / 11u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+            let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
             let scale = x_scale[group];
             word |= dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
         }
@@ -54,7 +73,7 @@ fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
 }
 
 fn sign_extend_int8_4(code: vec4u) -> vec4i {
-    return vec4i(code << vec4u(24u)) >> vec4u(24u);
+    return vec4i(code ^ vec4u(128u)) + vec4i(-128);
 }
 
 // The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
@@ -68,48 +87,25 @@ fn convert_bf16_4(x: vec4u) -> vec4u {
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_bf16(mul_f32(small_to_f32(sign_extend_int8(x)), scale));
+    return convert_bf16(mul_small(sign_extend_int8(x), scale));
 }
 
 fn sign_extend_int8(code: u32) -> i32 {
-    return i32(code << 24u) >> 24u;
+    return i32(code ^ 128u) + -128;
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = parts(x);
-    let b = parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -125,17 +121,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
 // bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.

@@ -5,7 +5,7 @@
 //   y        float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -20,34 +20,101 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
-    let whole = (end - first) == 16u;
-    var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad];
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
-        let x_scale_codes = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
-        let scale = x_scale_codes;
-        let is_plain = scale_product_takes_s_4(scale);
-        held = held && all(is_plain);
-        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
-        y[4u * quad] = y_codes.x;
-        y[4u * quad + 1u] = y_codes.y;
-        y[4u * quad + 2u] = y_codes.z;
-        y[4u * quad + 3u] = y_codes.w;
+    let first = 128u * unit;
+    let end = min(first + 128u, params.n);
+    let whole = (end - first) == 128u;
+    let walks = ((params.inner == 1u) && ((params.axis % 16u) == 0u)) && ((params.n / params.axis % 8u) == 0u);
+    let alike = walks || ((params.inner % 128u) == 0u);
+    let columns = select(1u, params.axis / 16u, walks);
+    let base = unit / columns * (8u * columns) + unit % columns;
+    let step = u32(walks);
+    let group = 16u * base / params.inner % params.axis;
+    let x_scale_word = x_scale[group];
+    let x_scale_word_2 = x_scale[group + step];
+    let x_scale_word_3 = x_scale[group + 2u * step];
+    let x_scale_word_4 = x_scale[group + 3u * step];
+    let x_scale_word_5 = x_scale[group + 4u * step];
+    let x_scale_word_6 = x_scale[group + 5u * step];
+    let x_scale_word_7 = x_scale[group + 6u * step];
+    let x_scale_word_8 = x_scale[group + 7u * step];
+    let x_scale_word_9 = x_scale[group + 8u * step];
+    let x_scale_word_10 = x_scale[group + 9u * step];
+    let x_scale_word_11 = x_scale[group + 10u * step];
+    let x_scale_word_12 = x_scale[group + 11u * step];
+    let x_scale_word_13 = x_scale[group + 12u * step];
+    let x_scale_word_14 = x_scale[group + 13u * step];
+    let x_scale_word_15 = x_scale[group + 14u * step];
+    let x_scale_word_16 = x_scale[group + 15u * step];
+    let scales = vec4u(x_scale_word, x_scale_word_2, x_scale_word_3, x_scale_word_4);
+    let scales_2 = vec4u(x_scale_word_5, x_scale_word_6, x_scale_word_7, x_scale_word_8);
+    let scales_3 = vec4u(x_scale_word_9, x_scale_word_10, x_scale_word_11, x_scale_word_12);
+    let scales_4 = vec4u(x_scale_word_13, x_scale_word_14, x_scale_word_15, x_scale_word_16);
+    let is_plain_2 = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
+    for (var p = 0u; p < select(0u, 8u, whole && alike); p++) {
+        let piece = base + columns * p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
+        let y_codes_2 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_2), scales_2);
+        let y_codes_3 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_3), scales_3);
+        let y_codes_4 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_4), scales_4);
+        y[16u * piece] = y_codes.x;
+        y[16u * piece + 1u] = y_codes.y;
+        y[16u * piece + 2u] = y_codes.z;
+        y[16u * piece + 3u] = y_codes.w;
+        y[16u * piece + 4u] = y_codes_2.x;
+        y[16u * piece + 5u] = y_codes_2.y;
+        y[16u * piece + 6u] = y_codes_2.z;
+        y[16u * piece + 7u] = y_codes_2.w;
+        y[16u * piece + 8u] = y_codes_3.x;
+        y[16u * piece + 9u] = y_codes_3.y;
+        y[16u * piece + 10u] = y_codes_3.z;
+        y[16u * piece + 11u] = y_codes_3.w;
+        y[16u * piece + 12u] = y_codes_4.x;
+        y[16u * piece + 13u] = y_codes_4.y;
+        y[16u * piece + 14u] = y_codes_4.z;
+        y[16u * piece + 15u] = y_codes_4.w;
     }
-    let again = select(first, end, whole && held);
-    for (var i = again; i < end; i++) {
-        let group = i / params.inner % params.axis;
-        let scale = x_scale[group];
-        y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
+    var rest = 128u * unit % params.inner;
+    var along = 128u * unit / params.inner % params.axis;
+    var held = true;
+    for (var p_2 = 0u; p_2 < select(0u, 32u, whole && !alike); p_2++) {
+        let piece_2 = 32u * unit + p_2;
+        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
+        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
+        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
+        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
+        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
+        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
+        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
+        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
+        let scales_5 = vec4u(x_scale[along], x_scale[along_2], x_scale[along_3], x_scale[along_4]);
+        let is_plain = all(scale_product_takes_s_4(scales_5));
+        let x_word_5 = x[piece_2];
+        let y_codes_5 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_5), scales_5);
+        held = held && is_plain;
+        y[4u * piece_2] = y_codes_5.x;
+        y[4u * piece_2 + 1u] = y_codes_5.y;
+        y[4u * piece_2 + 2u] = y_codes_5.z;
+        y[4u * piece_2 + 3u] = y_codes_5.w;
+        rest = rest_5;
+        along = along_5;
+    }
+    let again = select(0u, 8u, (whole && (!alike || is_plain_2)) && held);
+    for (var p = again; p < 8u; p++) {
+        let from_element = 16u * (base + columns * p);
+        let to_element = min(from_element + 16u, params.n);
+        for (var i = from_element; i < to_element; i++) {
+            let group_2 = i / params.inner % params.axis;
+            let scale = x_scale[group_2];
+            y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
+        }
     }
 }
 
@@ -61,7 +128,7 @@ fn dequantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
 }
 
 fn sign_extend_int8_4(code: vec4u) -> vec4i {
-    return vec4i(code << vec4u(24u)) >> vec4u(24u);
+    return vec4i(code ^ vec4u(128u)) + vec4i(-128);
 }
 
 // The scale alone decides: with its exponent in 2..229 a product with an integer of 24 bits is zero or a normal number.
@@ -70,48 +137,25 @@ fn scale_product_4_vv(v: vec4i, s: vec4u) -> vec4u {
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return mul_f32(small_to_f32(sign_extend_int8(x)), scale);
+    return mul_small(sign_extend_int8(x), scale);
 }
 
 fn sign_extend_int8(code: u32) -> i32 {
-    return i32(code << 24u) >> 24u;
+    return i32(code ^ 128u) + -128;
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = parts(x);
-    let b = parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -127,15 +171,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }

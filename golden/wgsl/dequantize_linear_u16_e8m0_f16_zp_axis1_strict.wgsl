@@ -22,9 +22,9 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
@@ -32,9 +32,9 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = i / params.inner % params.axis;
-            let zero_point = zero_extend_uint16((x_zero_point[group / 2u] >> (16u * (group % 2u))) & 65535u);
+            let zero_point = zero_extend_uint16((x_zero_point[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
-            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, zero_point, scale) << (16u * (i % 2u));
+            word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, zero_point, scale) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }

@@ -5,7 +5,7 @@
 //   y        bfloat16  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -20,37 +20,129 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
-    let x_word = x[unit];
-    let whole = (end - first) == 16u;
-    var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word_2 = x[quad / 4u] >> (8u * (quad % 4u));
-        let x_codes = (vec4u(x_word_2) >> vec4u(0u, 2u, 4u, 6u)) & vec4u(3u);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
-        let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
-        let scale = bf16_to_f32_4(x_scale_codes);
-        let is_plain = scale_product_takes_s_4(scale);
-        held = held && all(is_plain);
-        let y_codes = dequantize_linear_quick_4_vv(x_codes, scale);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    let first = 128u * unit;
+    let end = min(first + 128u, params.n);
+    let whole = (end - first) == 128u;
+    let walks = ((params.inner == 1u) && ((params.axis % 16u) == 0u)) && ((params.n / params.axis % 8u) == 0u);
+    let alike = walks || ((params.inner % 128u) == 0u);
+    let columns = select(1u, params.axis / 16u, walks);
+    let base = unit / columns * (8u * columns) + unit % columns;
+    let step = u32(walks);
+    let group = 16u * base / params.inner % params.axis;
+    let x_scale_word = x_scale[group / 2u];
+    let x_scale_word_2 = x_scale[group / 2u + step];
+    let x_scale_word_3 = x_scale[group / 2u + 2u * step];
+    let x_scale_word_4 = x_scale[group / 2u + 3u * step];
+    let x_scale_word_5 = x_scale[group / 2u + 4u * step];
+    let x_scale_word_6 = x_scale[group / 2u + 5u * step];
+    let x_scale_word_7 = x_scale[group / 2u + 6u * step];
+    let x_scale_word_8 = x_scale[group / 2u + 7u * step];
+    let x_scale_code = (x_scale_word >> (16u * (group % 2u))) & 0xffffu;
+    let scales = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word & 0xffffu, x_scale_word >> 16u, x_scale_word_2 & 0xffffu, x_scale_word_2 >> 16u), walks));
+    let scales_2 = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word_3 & 0xffffu, x_scale_word_3 >> 16u, x_scale_word_4 & 0xffffu, x_scale_word_4 >> 16u), walks));
+    let scales_3 = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word_5 & 0xffffu, x_scale_word_5 >> 16u, x_scale_word_6 & 0xffffu, x_scale_word_6 >> 16u), walks));
+    let scales_4 = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word_7 & 0xffffu, x_scale_word_7 >> 16u, x_scale_word_8 & 0xffffu, x_scale_word_8 >> 16u), walks));
+    let is_plain_2 = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
+    for (var p = 0u; p < select(0u, 8u, whole && alike); p++) {
+        let piece = base + columns * p;
+        let x_word = x[piece];
+        let x_nibbles = unpack4xU8(x_word & 0x3030303u);
+        let x_nibbles_2 = unpack4xU8((x_word >> 2u) & 0x3030303u);
+        let x_nibbles_3 = unpack4xU8((x_word >> 4u) & 0x3030303u);
+        let x_nibbles_4 = unpack4xU8((x_word >> 6u) & 0x3030303u);
+        let y_codes = dequantize_linear_quick_4_vv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles_3.x, x_nibbles_4.x), scales);
+        let y_codes_2 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.y, x_nibbles_2.y, x_nibbles_3.y, x_nibbles_4.y), scales_2);
+        let y_codes_3 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles_3.z, x_nibbles_4.z), scales_3);
+        let y_codes_4 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.w, x_nibbles_2.w, x_nibbles_3.w, x_nibbles_4.w), scales_4);
+        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
+        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
+        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
+        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
+        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
+        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
     }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / params.inner % params.axis;
-            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-            word |= dequantize_linear((x_word >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+    var rest = 128u * unit % params.inner;
+    var along = 128u * unit / params.inner % params.axis;
+    var held = true;
+    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
+        let piece_2 = 8u * unit + p_2;
+        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
+        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
+        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
+        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
+        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
+        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
+        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
+        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
+        let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
+        let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
+        let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
+        let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
+        let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
+        let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
+        let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
+        let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
+        let rest_10 = select(rest_9 + 1u, 0u, (rest_9 + 1u) == params.inner);
+        let along_10 = select(along_9 + u32(rest_10 == 0u), 0u, (along_9 + u32(rest_10 == 0u)) == params.axis);
+        let rest_11 = select(rest_10 + 1u, 0u, (rest_10 + 1u) == params.inner);
+        let along_11 = select(along_10 + u32(rest_11 == 0u), 0u, (along_10 + u32(rest_11 == 0u)) == params.axis);
+        let rest_12 = select(rest_11 + 1u, 0u, (rest_11 + 1u) == params.inner);
+        let along_12 = select(along_11 + u32(rest_12 == 0u), 0u, (along_11 + u32(rest_12 == 0u)) == params.axis);
+        let rest_13 = select(rest_12 + 1u, 0u, (rest_12 + 1u) == params.inner);
+        let along_13 = select(along_12 + u32(rest_13 == 0u), 0u, (along_12 + u32(rest_13 == 0u)) == params.axis);
+        let rest_14 = select(rest_13 + 1u, 0u, (rest_13 + 1u) == params.inner);
+        let along_14 = select(along_13 + u32(rest_14 == 0u), 0u, (along_13 + u32(rest_14 == 0u)) == params.axis);
+        let rest_15 = select(rest_14 + 1u, 0u, (rest_14 + 1u) == params.inner);
+        let along_15 = select(along_14 + u32(rest_15 == 0u), 0u, (along_14 + u32(rest_15 == 0u)) == params.axis);
+        let rest_16 = select(rest_15 + 1u, 0u, (rest_15 + 1u) == params.inner);
+        let along_16 = select(along_15 + u32(rest_16 == 0u), 0u, (along_15 + u32(rest_16 == 0u)) == params.axis);
+        let rest_17 = select(rest_16 + 1u, 0u, (rest_16 + 1u) == params.inner);
+        let along_17 = select(along_16 + u32(rest_17 == 0u), 0u, (along_16 + u32(rest_17 == 0u)) == params.axis);
+        let scales_5 = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
+        let scales_6 = bf16_to_f32_4(vec4u((x_scale[along_5 / 2u] >> (16u * (along_5 % 2u))) & 0xffffu, (x_scale[along_6 / 2u] >> (16u * (along_6 % 2u))) & 0xffffu, (x_scale[along_7 / 2u] >> (16u * (along_7 % 2u))) & 0xffffu, (x_scale[along_8 / 2u] >> (16u * (along_8 % 2u))) & 0xffffu));
+        let scales_7 = bf16_to_f32_4(vec4u((x_scale[along_9 / 2u] >> (16u * (along_9 % 2u))) & 0xffffu, (x_scale[along_10 / 2u] >> (16u * (along_10 % 2u))) & 0xffffu, (x_scale[along_11 / 2u] >> (16u * (along_11 % 2u))) & 0xffffu, (x_scale[along_12 / 2u] >> (16u * (along_12 % 2u))) & 0xffffu));
+        let scales_8 = bf16_to_f32_4(vec4u((x_scale[along_13 / 2u] >> (16u * (along_13 % 2u))) & 0xffffu, (x_scale[along_14 / 2u] >> (16u * (along_14 % 2u))) & 0xffffu, (x_scale[along_15 / 2u] >> (16u * (along_15 % 2u))) & 0xffffu, (x_scale[along_16 / 2u] >> (16u * (along_16 % 2u))) & 0xffffu));
+        let is_plain = all(((scale_product_takes_s_4(scales_5) & scale_product_takes_s_4(scales_6)) & scale_product_takes_s_4(scales_7)) & scale_product_takes_s_4(scales_8));
+        let x_word_2 = x[piece_2];
+        let x_nibbles_5 = unpack4xU8(x_word_2 & 0x3030303u);
+        let x_nibbles_6 = unpack4xU8((x_word_2 >> 2u) & 0x3030303u);
+        let x_nibbles_7 = unpack4xU8((x_word_2 >> 4u) & 0x3030303u);
+        let x_nibbles_8 = unpack4xU8((x_word_2 >> 6u) & 0x3030303u);
+        let y_codes_5 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.x, x_nibbles_6.x, x_nibbles_7.x, x_nibbles_8.x), scales_5);
+        let y_codes_6 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.y, x_nibbles_6.y, x_nibbles_7.y, x_nibbles_8.y), scales_6);
+        let y_codes_7 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.z, x_nibbles_6.z, x_nibbles_7.z, x_nibbles_8.z), scales_7);
+        let y_codes_8 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.w, x_nibbles_6.w, x_nibbles_7.w, x_nibbles_8.w), scales_8);
+        held = held && is_plain;
+        y[8u * piece_2] = y_codes_5.x | (y_codes_5.y << 16u);
+        y[8u * piece_2 + 1u] = y_codes_5.z | (y_codes_5.w << 16u);
+        y[8u * piece_2 + 2u] = y_codes_6.x | (y_codes_6.y << 16u);
+        y[8u * piece_2 + 3u] = y_codes_6.z | (y_codes_6.w << 16u);
+        y[8u * piece_2 + 4u] = y_codes_7.x | (y_codes_7.y << 16u);
+        y[8u * piece_2 + 5u] = y_codes_7.z | (y_codes_7.w << 16u);
+        y[8u * piece_2 + 6u] = y_codes_8.x | (y_codes_8.y << 16u);
+        y[8u * piece_2 + 7u] = y_codes_8.z | (y_codes_8.w << 16u);
+        rest = rest_17;
+        along = along_17;
+    }
+    let again = select(0u, 8u, (whole && (!alike || is_plain_2)) && held);
+    for (var p = again; p < 8u; p++) {
+        let from_element = 16u * (base + columns * p);
+        let to_element = min(from_element + 16u, params.n);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group_2 = i / params.inner % params.axis;
+                let scale = bf16_to_f32((x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu);
+                word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
         }
-        y[start / 2u] = word;
     }
 }
 
@@ -88,48 +180,25 @@ fn bf16_to_f32(x: u32) -> u32 {
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return convert_bf16(mul_f32(small_to_f32(zero_extend_uint2(x)), scale));
+    return convert_bf16(mul_small(zero_extend_uint2(x), scale));
 }
 
 fn zero_extend_uint2(code: u32) -> i32 {
     return i32(code);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = parts(x);
-    let b = parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -145,17 +214,6 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
 // bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.

@@ -6,38 +6,50 @@
 //   y             float16  [64, 96]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 6 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 384u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
-    let group = first / 32u;
-    let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-    let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
-    let is_plain = scale_product_takes_s(scale);
-    for (var q = 0u; q < 4u; q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad / 2u] >> (16u * (quad % 2u));
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
-        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    if (unit >= 48u) { return; }
+    let first = 128u * unit;
+    let end = first + 128u;
+    var held = true;
+    for (var p = 0u; p < 8u; p++) {
+        let piece = 8u * unit + p;
+        let group = 16u * piece / 32u;
+        let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+        let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+        let is_plain = scale_product_takes_s(scale);
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
+        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
+        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
+        let x_nibbles_3 = unpack4xU8(x_word_2 & 0xf0f0f0fu);
+        let x_nibbles_4 = unpack4xU8((x_word_2 >> 4u) & 0xf0f0f0fu);
+        let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_point, scale);
+        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_point, scale);
+        let y_codes_3 = dequantize_linear_quick_4(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y), zero_point, scale);
+        let y_codes_4 = dequantize_linear_quick_4(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w), zero_point, scale);
+        held = held && is_plain;
+        y[2u * piece] = vec4u(y_codes.x | (y_codes.y << 16u), y_codes.z | (y_codes.w << 16u), y_codes_2.x | (y_codes_2.y << 16u), y_codes_2.z | (y_codes_2.w << 16u));
+        y[2u * piece + 1u] = vec4u(y_codes_3.x | (y_codes_3.y << 16u), y_codes_3.z | (y_codes_3.w << 16u), y_codes_4.x | (y_codes_4.y << 16u), y_codes_4.z | (y_codes_4.w << 16u));
     }
-    let again = select(first, end, is_plain);
+    let again = select(first, end, held);
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
+            let group = i / 32u;
+            let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
         }
-        y[start / 2u] = word;
+        y[start / 8u][start / 2u % 4u] = word;
     }
 }
 
@@ -90,48 +102,25 @@ fn convert_to_f16_4(x: vec4u) -> vec4u {
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return convert_ieee_float16(mul_f32(small_to_f32(zero_extend_uint4(x) - zero_point), scale));
+    return convert_ieee_float16(mul_small(zero_extend_uint4(x) - zero_point, scale));
 }
 
 fn zero_extend_uint4(code: u32) -> i32 {
     return i32(code);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = parts(x);
-    let b = parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -139,17 +128,6 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
     let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + round_shift(significand, shift);
     return sign | min(bits, 0x7f800000u);
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }
 
 fn convert_ieee_float16(x: u32) -> u32 {

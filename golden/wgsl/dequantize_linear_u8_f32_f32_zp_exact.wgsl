@@ -6,7 +6,7 @@
 //   y             float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -20,25 +20,42 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
+    let first = 128u * unit;
+    let end = min(first + 128u, params.n);
+    let whole = (end - first) == 128u;
     let zero_point = zero_extend_uint8(x_zero_point[0u] & 255u);
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    let whole = (end - first) == 16u;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad];
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-        let y_codes = dequantize_linear_quick_4(x_codes, zero_point, scale);
-        y[4u * quad] = y_codes.x;
-        y[4u * quad + 1u] = y_codes.y;
-        y[4u * quad + 2u] = y_codes.z;
-        y[4u * quad + 3u] = y_codes.w;
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = dequantize_linear_quick_4(unpack4xU8(x_word), zero_point, scale);
+        let y_codes_2 = dequantize_linear_quick_4(unpack4xU8(x_word_2), zero_point, scale);
+        let y_codes_3 = dequantize_linear_quick_4(unpack4xU8(x_word_3), zero_point, scale);
+        let y_codes_4 = dequantize_linear_quick_4(unpack4xU8(x_word_4), zero_point, scale);
+        y[16u * piece] = y_codes.x;
+        y[16u * piece + 1u] = y_codes.y;
+        y[16u * piece + 2u] = y_codes.z;
+        y[16u * piece + 3u] = y_codes.w;
+        y[16u * piece + 4u] = y_codes_2.x;
+        y[16u * piece + 5u] = y_codes_2.y;
+        y[16u * piece + 6u] = y_codes_2.z;
+        y[16u * piece + 7u] = y_codes_2.w;
+        y[16u * piece + 8u] = y_codes_3.x;
+        y[16u * piece + 9u] = y_codes_3.y;
+        y[16u * piece + 10u] = y_codes_3.z;
+        y[16u * piece + 11u] = y_codes_3.w;
+        y[16u * piece + 12u] = y_codes_4.x;
+        y[16u * piece + 13u] = y_codes_4.y;
+        y[16u * piece + 14u] = y_codes_4.z;
+        y[16u * piece + 15u] = y_codes_4.w;
     }
     let again = select(first, end, whole && is_plain);
     for (var i = again; i < end; i++) {
@@ -65,48 +82,25 @@ fn scale_product_4(v: vec4i, s: u32) -> vec4u {
 }
 
 fn dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return mul_f32(small_to_f32(zero_extend_uint8(x) - zero_point), scale);
+    return mul_small(zero_extend_uint8(x) - zero_point, scale);
 }
 
 fn zero_extend_uint8(code: u32) -> i32 {
     return i32(code);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = parts(x);
-    let b = parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -122,15 +116,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }

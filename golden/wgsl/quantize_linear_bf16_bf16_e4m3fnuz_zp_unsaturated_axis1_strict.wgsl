@@ -20,17 +20,17 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
     var word = 0u;
     for (var i = first; i < end; i++) {
         let group = i / params.inner % params.axis;
-        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (8u * (i % 4u));
+        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (8u * (i % 4u));
     }
     y[unit] = word;
 }

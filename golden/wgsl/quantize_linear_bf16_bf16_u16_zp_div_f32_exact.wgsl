@@ -6,7 +6,7 @@
 //   y             uint16    2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -20,32 +20,36 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
-    let scale = bf16_to_f32(y_scale[0u] & 65535u);
-    let zero_point = zero_extend_uint16(y_zero_point[0u] & 65535u);
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
+    let scale = bf16_to_f32(y_scale[0u] & 0xffffu);
+    let zero_point = zero_extend_uint16(y_zero_point[0u] & 0xffffu);
     let is_plain = rint_quotient_takes_s(scale);
-    let whole = (end - first) == 16u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[2u * quad];
-        let x_word_2 = x[2u * quad + 1u];
-        let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
-        held = held && all(vec4<bool>(is_plain) & rint_quotient_holds_4(bf16_to_f32_4(x_codes), scale));
-        let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
-        y[2u * quad] = y_codes.x | (y_codes.y << 16u);
-        y[2u * quad + 1u] = y_codes.z | (y_codes.w << 16u);
+    for (var p = 0u; p < select(0u, 4u, whole); p++) {
+        let piece = 4u * unit + p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale, zero_point);
+        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale, zero_point);
+        held = held && all(rint_quotient_holds_4(bf16_to_f32_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)), scale) & rint_quotient_holds_4(bf16_to_f32_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u)), scale));
+        y[4u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
+        y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
     }
-    let again = select(first, end, whole && held);
+    let again = select(first, end, (whole && is_plain) && held);
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (16u * (i % 2u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }
@@ -60,20 +64,8 @@ fn rint_quotient_takes_s(s: u32) -> bool {
     return (es > 0xc000000u) && (es < 0x77000000u);
 }
 
-fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
-    let es = s & 0x7f800000u;
-    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
-    let r = round(q);
-    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
-}
-
 fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
     return saturate_unsigned_uint16_4(rint_quotient_4(bf16_to_f32_4(x), scale) + vec4i(zero_point));
-}
-
-fn bf16_to_f32_4(x: vec4u) -> vec4u {
-    let bits = x << vec4u(16u);
-    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
 // Right unless the quotient is near a tie: 2^-20 of it is more than 2.5 ULP and the rounding of the sum.
@@ -85,6 +77,18 @@ fn rint_quotient_4(x: vec4u, s: u32) -> vec4i {
 
 fn saturate_unsigned_uint16_4(v: vec4i) -> vec4u {
     return vec4u(clamp(v, vec4i(0), vec4i(65535)));
+}
+
+fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
+    let es = s & 0x7f800000u;
+    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
+    let r = round(q);
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
+}
+
+fn bf16_to_f32_4(x: vec4u) -> vec4u {
+    let bits = x << vec4u(16u);
+    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {

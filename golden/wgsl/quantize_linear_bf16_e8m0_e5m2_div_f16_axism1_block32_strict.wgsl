@@ -21,9 +21,9 @@ struct Params {
     blocks: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
@@ -31,7 +31,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var i = first; i < end; i++) {
         let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
         let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (8u * (i % 4u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (8u * (i % 4u));
     }
     y[unit] = word;
 }

@@ -6,25 +6,25 @@
 //   y             uint16      [2, 3, 5, 7]  2 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 53u) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, 210u);
     let scale = e8m0_to_f32(y_scale[0u] & 255u);
-    let zero_point = zero_extend_uint16(y_zero_point[0u] & 65535u);
+    let zero_point = zero_extend_uint16(y_zero_point[0u] & 0xffffu);
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (16u * (i % 2u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
     }

@@ -6,14 +6,14 @@
 //   y             float4e2m1  [64, 40]  8 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 5 workgroups of 64; an invocation computes 8 elements.
+// Dispatch: 3 workgroups of 128; an invocation computes 8 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 320u) { return; }
@@ -23,7 +23,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let zero_point = finite_to_f32_float4e2m1(y_zero_point[0u] & 15u);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (4u * (i % 8u));
     }
     y[unit] = word;
 }

@@ -5,13 +5,13 @@
 //   y        uint4     [3, 43]  8 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 8 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 8 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 17u) { return; }
@@ -21,13 +21,13 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var i = first; i < end; i++) {
         let group = i % 43u;
         let scale = sign_extend_int32(y_scale[group]);
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (4u * (i % 8u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (4u * (i % 8u));
     }
     y[unit] = word;
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn quantize_linear(x: u32, scale: i32) -> u32 {

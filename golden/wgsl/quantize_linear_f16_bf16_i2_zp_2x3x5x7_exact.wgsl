@@ -6,54 +6,72 @@
 //   y             int2      [2, 3, 5, 7]  16 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 14u) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, 210u);
-    let scale = y_scale[0u] & 65535u;
+    if (unit >= 7u) { return; }
+    let first = 32u * unit;
+    let end = min(first + 32u, 210u);
+    let whole = (end - first) == 32u;
+    let scale = y_scale[0u] & 0xffffu;
     let zero_point = sign_extend_int2(y_zero_point[0u] & 3u);
     let is_plain = rint_quotient_bf16_takes_s(scale);
-    let whole = (end - first) == 16u;
     var held = true;
-    for (var w = 0u; w < select(0u, 1u, whole); w++) {
-        var word = 0u;
-        for (var q = 0u; q < 4u; q++) {
-            let quad = 4u * (unit + w) + q;
-            let x_word = x[2u * quad];
-            let x_word_2 = x[2u * quad + 1u];
-            let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
-            held = held && all(vec4<bool>(is_plain) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(x_codes)), scale));
-            let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
-            word |= (((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * q);
-        }
-        y[unit + w] = word;
+    for (var p = 0u; p < select(0u, 2u, whole); p++) {
+        let piece = 2u * unit + p;
+        let x_word = x[8u * piece];
+        let x_word_2 = x[8u * piece + 1u];
+        let x_word_3 = x[8u * piece + 2u];
+        let x_word_4 = x[8u * piece + 3u];
+        let x_word_5 = x[8u * piece + 4u];
+        let x_word_6 = x[8u * piece + 5u];
+        let x_word_7 = x[8u * piece + 6u];
+        let x_word_8 = x[8u * piece + 7u];
+        let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale, zero_point);
+        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale, zero_point);
+        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scale, zero_point);
+        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), scale, zero_point);
+        held = held && all(((rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u))), scale) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u))), scale)) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u))), scale)) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u))), scale));
+        y[piece] = ((((((((((((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) | (y_codes_2.x << 8u)) | (y_codes_2.y << 10u)) | (y_codes_2.z << 12u)) | (y_codes_2.w << 14u)) | (y_codes_3.x << 16u)) | (y_codes_3.y << 18u)) | (y_codes_3.z << 20u)) | (y_codes_3.w << 22u)) | (y_codes_4.x << 24u)) | (y_codes_4.y << 26u)) | (y_codes_4.z << 28u)) | (y_codes_4.w << 30u);
     }
-    let again = select(first, end, whole && held);
+    let again = select(first, end, (whole && is_plain) && held);
     for (var start = again; start < end; start += 16u) {
         var word = 0u;
         for (var i = start; i < min(start + 16u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (2u * (i % 16u));
         }
         y[start / 16u] = word;
     }
 }
 
 fn sign_extend_int2(code: u32) -> i32 {
-    return i32(code << 30u) >> 30u;
+    return i32(code ^ 2u) + -2;
 }
 
 fn rint_quotient_bf16_takes_s(s: u32) -> bool {
     let es = s & 0x7f80u;
     return (es > 0xc00u) && (es < 0x7700u);
+}
+
+fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
+    return saturate_signed_int2_4(rint_quotient_bf16_4(convert_bf16_4(ieee_to_f32_float16_4(x)), scale) + vec4i(zero_point));
+}
+
+// As for float16, with 8 bits.
+fn rint_quotient_bf16_4(x: vec4u, s: u32) -> vec4i {
+    let q = bitcast<vec4u>(bitcast<vec4f>(x << vec4u(16u)) / vec4f(bitcast<f32>(s << 16u)));
+    return vec4i(round(bitcast<vec4f>((q + vec4u(0x8000u)) & vec4u(0xffff0000u))));
+}
+
+fn saturate_signed_int2_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(-2), vec4i(1))) & vec4u(3u);
 }
 
 fn rint_quotient_bf16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
@@ -62,8 +80,9 @@ fn rint_quotient_bf16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
     return select(((q & vec4u(0xffffu)) - vec4u(0x7ffcu)) > vec4u(8u), vec4<bool>(false), (x & vec4u(0x7fffu)) >= vec4u(es + 0x800u));
 }
 
-fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
-    return saturate_signed_int2_4(rint_quotient_bf16_4(convert_bf16_4(ieee_to_f32_float16_4(x)), scale) + vec4i(zero_point));
+// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
+fn convert_bf16_4(x: vec4u) -> vec4u {
+    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
 fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
@@ -79,21 +98,6 @@ fn expand_float16_4(code: vec4u) -> vec4u {
     let mantissa = magnitude << vec4u(13u);
     let zeros = countLeadingZeros(mantissa) - vec4u(8u);
     return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
-}
-
-// bfloat16 has float32's exponents, so rounding is an addition: it carries into the exponent, and up to infinity.
-fn convert_bf16_4(x: vec4u) -> vec4u {
-    return select((x + vec4u(0x7fffu) + ((x >> vec4u(16u)) & vec4u(1u))) >> vec4u(16u), vec4u(0x7fc0u), (x & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
-}
-
-// As for float16, with 8 bits.
-fn rint_quotient_bf16_4(x: vec4u, s: u32) -> vec4i {
-    let q = bitcast<vec4u>(bitcast<vec4f>(x << vec4u(16u)) / vec4f(bitcast<f32>(s << 16u)));
-    return vec4i(round(bitcast<vec4f>((q + vec4u(0x8000u)) & vec4u(0xffff0000u))));
-}
-
-fn saturate_signed_int2_4(v: vec4i) -> vec4u {
-    return vec4u(clamp(v, vec4i(-2), vec4i(1))) & vec4u(3u);
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {

@@ -20,9 +20,9 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 16u * unit;
     let end = min(first + 16u, params.n);
@@ -30,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var i = first; i < end; i++) {
         let group = i / params.inner % params.axis;
         let scale = convert_bf16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (2u * (i % 16u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (2u * (i % 16u));
     }
     y[unit] = word;
 }

@@ -6,14 +6,14 @@
 //   y             uint2       [3, 43]  16 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 9u) { return; }
@@ -21,10 +21,10 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 16u, 129u);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        let group = i / 43u / 2u * 43u + i % 43u;
+        let group = i / 86u * 43u + i % 43u;
         let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
         let zero_point = zero_extend_uint2((y_zero_point[group / 16u] >> (2u * (group % 16u))) & 3u);
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (2u * (i % 16u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (2u * (i % 16u));
     }
     y[unit] = word;
 }

@@ -6,42 +6,41 @@
 //   y             uint4    [64, 96]  8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 6 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 2 workgroups of 128; an invocation computes 32 elements.
 
-@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(0) var<storage, read> x: array<vec4u>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 384u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
+    if (unit >= 192u) { return; }
+    let first = 32u * unit;
+    let end = first + 32u;
     let group = first / 32u;
-    let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
+    let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
     let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
     let is_plain = rint_quotient_f16_takes_s(scale);
     var held = true;
-    for (var w = 0u; w < 2u; w++) {
-        var word = 0u;
-        for (var q = 0u; q < 2u; q++) {
-            let quad = 2u * (2u * unit + w) + q;
-            let x_word = x[2u * quad];
-            let x_word_2 = x[2u * quad + 1u];
-            let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
-            held = held && all((rint_quotient_f16_takes_x_4(x_codes) & vec4<bool>(is_plain)) & rint_quotient_f16_holds_4(x_codes, scale));
-            let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
-            word |= (((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * q);
-        }
-        y[2u * unit + w] = word;
+    for (var p = 0u; p < 2u; p++) {
+        let piece = 2u * unit + p;
+        let x_words = x[2u * piece];
+        let x_words_2 = x[2u * piece + 1u];
+        let y_codes = quantize_linear_quick_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u), scale, zero_point);
+        let y_codes_2 = quantize_linear_quick_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u), scale, zero_point);
+        let y_codes_3 = quantize_linear_quick_4(vec4u(x_words_2.x & 0xffffu, x_words_2.x >> 16u, x_words_2.y & 0xffffu, x_words_2.y >> 16u), scale, zero_point);
+        let y_codes_4 = quantize_linear_quick_4(vec4u(x_words_2.z & 0xffffu, x_words_2.z >> 16u, x_words_2.w & 0xffffu, x_words_2.w >> 16u), scale, zero_point);
+        held = held && all((((rint_quotient_f16_takes_x_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u), scale)) & (rint_quotient_f16_takes_x_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u), scale))) & (rint_quotient_f16_takes_x_4(vec4u(x_words_2.x & 0xffffu, x_words_2.x >> 16u, x_words_2.y & 0xffffu, x_words_2.y >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words_2.x & 0xffffu, x_words_2.x >> 16u, x_words_2.y & 0xffffu, x_words_2.y >> 16u), scale))) & (rint_quotient_f16_takes_x_4(vec4u(x_words_2.z & 0xffffu, x_words_2.z >> 16u, x_words_2.w & 0xffffu, x_words_2.w >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words_2.z & 0xffffu, x_words_2.z >> 16u, x_words_2.w & 0xffffu, x_words_2.w >> 16u), scale)));
+        y[2u * piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
+        y[2u * piece + 1u] = ((((((y_codes_3.x | (y_codes_3.y << 4u)) | (y_codes_3.z << 8u)) | (y_codes_3.w << 12u)) | (y_codes_4.x << 16u)) | (y_codes_4.y << 20u)) | (y_codes_4.z << 24u)) | (y_codes_4.w << 28u);
     }
-    let again = select(first, end, held);
+    let again = select(first, end, is_plain && held);
     for (var start = again; start < end; start += 8u) {
         var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));
+            word |= quantize_linear((x[i / 8u][i / 2u % 4u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (4u * (i % 8u));
         }
         y[start / 8u] = word;
     }
@@ -53,15 +52,6 @@ fn zero_extend_uint4(code: u32) -> i32 {
 
 fn rint_quotient_f16_takes_s(s: u32) -> bool {
     return ((s & 0x7fffu) != 0u) && ((s & 0x7fffu) < 0x7c00u);
-}
-
-fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
-    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
-}
-
-fn rint_quotient_f16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
-    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / vec4f(bitcast<f32>(ieee_to_f32_float16(s))));
-    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
 }
 
 fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
@@ -77,6 +67,19 @@ fn rint_quotient_f16_4(x: vec4u, s: u32) -> vec4i {
     return select(value, select(vec4i(262144), vec4i(-262144), rounded > vec4u(0x7fffffffu)), infinite);
 }
 
+fn saturate_unsigned_uint4_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(0), vec4i(15)));
+}
+
+fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
+    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
+}
+
+fn rint_quotient_f16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / vec4f(bitcast<f32>(ieee_to_f32_float16(s))));
+    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
+}
+
 fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
     let magnitude = code & vec4u(0x7fffu);
     return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
@@ -90,10 +93,6 @@ fn expand_float16_4(code: vec4u) -> vec4u {
     let mantissa = magnitude << vec4u(13u);
     let zeros = countLeadingZeros(mantissa) - vec4u(8u);
     return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
-}
-
-fn saturate_unsigned_uint4_4(v: vec4i) -> vec4u {
-    return vec4u(clamp(v, vec4i(0), vec4i(15)));
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {

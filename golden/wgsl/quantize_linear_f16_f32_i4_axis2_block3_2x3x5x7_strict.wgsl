@@ -5,13 +5,13 @@
 //   y        int4     [2, 3, 5, 7]  8 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 8 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 8 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 27u) { return; }
@@ -19,9 +19,9 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 8u, 210u);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        let group = (i / 7u / 5u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
+        let group = (i / 35u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
         let scale = y_scale[group];
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (4u * (i % 8u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (4u * (i % 8u));
     }
     y[unit] = word;
 }

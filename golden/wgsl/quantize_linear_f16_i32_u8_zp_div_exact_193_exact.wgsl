@@ -6,14 +6,14 @@
 //   y             uint8    [193]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 49u) { return; }
@@ -23,13 +23,13 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let zero_point = zero_extend_uint8(y_zero_point[0u] & 255u);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (8u * (i % 4u));
+        word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (8u * (i % 4u));
     }
     y[unit] = word;
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn zero_extend_uint8(code: u32) -> i32 {

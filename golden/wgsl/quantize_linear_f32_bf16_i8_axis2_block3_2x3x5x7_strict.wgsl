@@ -5,13 +5,13 @@
 //   y        int8      [2, 3, 5, 7]  4 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 53u) { return; }
@@ -19,8 +19,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 4u, 210u);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        let group = (i / 7u / 5u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
-        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
+        let group = (i / 35u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
+        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
         word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
     }
     y[unit] = word;

@@ -6,14 +6,14 @@
 //   y             float6e3m2  [2, 3, 5, 7]  16 in 3 words, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 16 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 14u) { return; }
@@ -23,7 +23,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let bit = 32u * number;
         var word = 0u;
         for (var i = first + bit / 6u; i < min(first + (bit + 37u) / 6u, end); i++) {
-            let group = (i / 7u / 5u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
+            let group = (i / 35u * 2u + i / 7u % 5u / 3u) * 7u + i % 7u;
             let scale = y_scale[group];
             let y_zero_point_bit = 6u * (group % 16u);
             let y_zero_point_at = group / 16u * 3u + y_zero_point_bit / 32u;

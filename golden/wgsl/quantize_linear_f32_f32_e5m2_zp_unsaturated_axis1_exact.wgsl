@@ -5,7 +5,7 @@
 //   y        float8e5m2  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -20,47 +20,113 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
-    let whole = (end - first) == 16u;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    let walks = ((params.inner == 1u) && ((params.axis % 16u) == 0u)) && ((params.n / params.axis % 4u) == 0u);
+    let alike = walks || ((params.inner % 64u) == 0u);
+    let columns = select(1u, params.axis / 16u, walks);
+    let base = unit / columns * (4u * columns) + unit % columns;
+    let step = u32(walks);
+    let group = 16u * base / params.inner % params.axis;
+    let y_scale_word = y_scale[group];
+    let y_scale_word_2 = y_scale[group + step];
+    let y_scale_word_3 = y_scale[group + 2u * step];
+    let y_scale_word_4 = y_scale[group + 3u * step];
+    let y_scale_word_5 = y_scale[group + 4u * step];
+    let y_scale_word_6 = y_scale[group + 5u * step];
+    let y_scale_word_7 = y_scale[group + 6u * step];
+    let y_scale_word_8 = y_scale[group + 7u * step];
+    let y_scale_word_9 = y_scale[group + 8u * step];
+    let y_scale_word_10 = y_scale[group + 9u * step];
+    let y_scale_word_11 = y_scale[group + 10u * step];
+    let y_scale_word_12 = y_scale[group + 11u * step];
+    let y_scale_word_13 = y_scale[group + 12u * step];
+    let y_scale_word_14 = y_scale[group + 13u * step];
+    let y_scale_word_15 = y_scale[group + 14u * step];
+    let y_scale_word_16 = y_scale[group + 15u * step];
+    let scales = vec4u(y_scale_word, y_scale_word_2, y_scale_word_3, y_scale_word_4);
+    let scales_2 = vec4u(y_scale_word_5, y_scale_word_6, y_scale_word_7, y_scale_word_8);
+    let scales_3 = vec4u(y_scale_word_9, y_scale_word_10, y_scale_word_11, y_scale_word_12);
+    let scales_4 = vec4u(y_scale_word_13, y_scale_word_14, y_scale_word_15, y_scale_word_16);
+    let is_plain_2 = all(((convert_quotient_float8e5m2_takes_s_4(scales) & convert_quotient_float8e5m2_takes_s_4(scales_2)) & convert_quotient_float8e5m2_takes_s_4(scales_3)) & convert_quotient_float8e5m2_takes_s_4(scales_4));
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
-        let y_scale_codes = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
-        let scale = y_scale_codes;
-        let is_plain = convert_quotient_float8e5m2_takes_s_4(scale);
-        held = held && all(is_plain & convert_quotient_float8e5m2_holds_4_vv(x_codes, scale));
-        let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
-        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    for (var p = 0u; p < select(0u, 4u, whole && alike); p++) {
+        let piece = base + columns * p;
+        let x_word = x[16u * piece];
+        let x_word_2 = x[16u * piece + 1u];
+        let x_word_3 = x[16u * piece + 2u];
+        let x_word_4 = x[16u * piece + 3u];
+        let x_word_5 = x[16u * piece + 4u];
+        let x_word_6 = x[16u * piece + 5u];
+        let x_word_7 = x[16u * piece + 6u];
+        let x_word_8 = x[16u * piece + 7u];
+        let x_word_9 = x[16u * piece + 8u];
+        let x_word_10 = x[16u * piece + 9u];
+        let x_word_11 = x[16u * piece + 10u];
+        let x_word_12 = x[16u * piece + 11u];
+        let x_word_13 = x[16u * piece + 12u];
+        let x_word_14 = x[16u * piece + 13u];
+        let x_word_15 = x[16u * piece + 14u];
+        let x_word_16 = x[16u * piece + 15u];
+        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
+        let y_codes_2 = quantize_linear_quick_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2);
+        let y_codes_3 = quantize_linear_quick_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3);
+        let y_codes_4 = quantize_linear_quick_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4);
+        held = held && all(((convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales) & convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2)) & convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3)) & convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4));
+        y[4u * piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+        y[4u * piece + 1u] = ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u);
+        y[4u * piece + 2u] = ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u);
+        y[4u * piece + 3u] = ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u);
     }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 4u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 4u, end); i++) {
-            let group = i / params.inner % params.axis;
-            let scale = y_scale[group];
-            word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+    var rest = 64u * unit % params.inner;
+    var along = 64u * unit / params.inner % params.axis;
+    var held_2 = true;
+    for (var p_2 = 0u; p_2 < select(0u, 16u, whole && !alike); p_2++) {
+        let piece_2 = 16u * unit + p_2;
+        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
+        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
+        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
+        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
+        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
+        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
+        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
+        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
+        let scales_5 = vec4u(y_scale[along], y_scale[along_2], y_scale[along_3], y_scale[along_4]);
+        let is_plain = all(convert_quotient_float8e5m2_takes_s_4(scales_5));
+        let x_word_17 = x[4u * piece_2];
+        let x_word_18 = x[4u * piece_2 + 1u];
+        let x_word_19 = x[4u * piece_2 + 2u];
+        let x_word_20 = x[4u * piece_2 + 3u];
+        let y_codes_5 = quantize_linear_quick_4_vv(vec4u(x_word_17, x_word_18, x_word_19, x_word_20), scales_5);
+        held_2 = (held_2 && is_plain) && all(convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word_17, x_word_18, x_word_19, x_word_20), scales_5));
+        y[piece_2] = ((y_codes_5.x | (y_codes_5.y << 8u)) | (y_codes_5.z << 16u)) | (y_codes_5.w << 24u);
+        rest = rest_5;
+        along = along_5;
+    }
+    let again = select(0u, 4u, (whole && (!alike || (is_plain_2 && held))) && held_2);
+    for (var p = again; p < 4u; p++) {
+        let from_element = 16u * (base + columns * p);
+        let to_element = min(from_element + 16u, params.n);
+        for (var start = from_element; start < to_element; start += 4u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 4u, to_element); i++) {
+                let group_2 = i / params.inner % params.axis;
+                let scale = y_scale[group_2];
+                word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+            }
+            y[start / 4u] = word;
         }
-        y[start / 4u] = word;
     }
 }
 
 fn convert_quotient_float8e5m2_takes_s_4(s: vec4u) -> vec4<bool> {
     let es = s & vec4u(0x7f800000u);
     return (es > vec4u(0xc000000u)) & (es < vec4u(0x77000000u));
-}
-
-fn convert_quotient_float8e5m2_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
-    let es = s & vec4u(0x7f800000u);
-    let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
-    let above = round_to_float8e5m2_4(q + vec4u(8u));
-    return select((round_to_float8e5m2_4(max(q, vec4u(8u)) - vec4u(8u)) == above) & (above <= vec4u(123u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
 }
 
 fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
@@ -71,6 +137,13 @@ fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
 fn convert_quotient_float8e5m2_4_vv(x: vec4u, s: vec4u) -> vec4u {
     let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
     return (((x ^ s) >> vec4u(31u)) << vec4u(7u)) | min(round_to_float8e5m2_4(q), vec4u(124u));
+}
+
+fn convert_quotient_float8e5m2_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / bitcast<vec4f>(s)) & vec4u(0x7fffffffu);
+    let above = round_to_float8e5m2_4(q + vec4u(8u));
+    return select((round_to_float8e5m2_4(max(q, vec4u(8u)) - vec4u(8u)) == above) & (above <= vec4u(123u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.

@@ -5,30 +5,51 @@
 //   y        float8e5m2fnuz  [3, 43]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 9u) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, 129u);
+    if (unit >= 5u) { return; }
+    let first = 32u * unit;
+    let end = min(first + 32u, 129u);
+    let whole = (end - first) == 32u;
     let scale = y_scale[0u];
     let is_plain = convert_quotient_fnuz_float8e5m2fnuz_takes_s(scale);
-    let whole = (end - first) == 16u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        held = held && all(vec4<bool>(is_plain) & convert_quotient_fnuz_float8e5m2fnuz_holds_4(x_codes, scale));
-        let y_codes = quantize_linear_quick_4(x_codes, scale);
-        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    for (var p = 0u; p < select(0u, 2u, whole); p++) {
+        let piece = 2u * unit + p;
+        let x_word = x[16u * piece];
+        let x_word_2 = x[16u * piece + 1u];
+        let x_word_3 = x[16u * piece + 2u];
+        let x_word_4 = x[16u * piece + 3u];
+        let x_word_5 = x[16u * piece + 4u];
+        let x_word_6 = x[16u * piece + 5u];
+        let x_word_7 = x[16u * piece + 6u];
+        let x_word_8 = x[16u * piece + 7u];
+        let x_word_9 = x[16u * piece + 8u];
+        let x_word_10 = x[16u * piece + 9u];
+        let x_word_11 = x[16u * piece + 10u];
+        let x_word_12 = x[16u * piece + 11u];
+        let x_word_13 = x[16u * piece + 12u];
+        let x_word_14 = x[16u * piece + 13u];
+        let x_word_15 = x[16u * piece + 14u];
+        let x_word_16 = x[16u * piece + 15u];
+        let y_codes = quantize_linear_quick_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale);
+        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scale);
+        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scale);
+        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scale);
+        held = held && all(((convert_quotient_fnuz_float8e5m2fnuz_holds_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale) & convert_quotient_fnuz_float8e5m2fnuz_holds_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scale)) & convert_quotient_fnuz_float8e5m2fnuz_holds_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scale)) & convert_quotient_fnuz_float8e5m2fnuz_holds_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scale));
+        y[4u * piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+        y[4u * piece + 1u] = ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u);
+        y[4u * piece + 2u] = ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u);
+        y[4u * piece + 3u] = ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u);
     }
-    let again = select(first, end, whole && held);
+    let again = select(first, end, (whole && is_plain) && held);
     for (var start = again; start < end; start += 4u) {
         var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
@@ -43,13 +64,6 @@ fn convert_quotient_fnuz_float8e5m2fnuz_takes_s(s: u32) -> bool {
     return (es > 0xc000000u) && (es < 0x77000000u);
 }
 
-fn convert_quotient_fnuz_float8e5m2fnuz_holds_4(x: vec4u, s: u32) -> vec4<bool> {
-    let es = s & 0x7f800000u;
-    let q = bitcast<vec4u>(bitcast<vec4f>(x) / vec4f(bitcast<f32>(s))) & vec4u(0x7fffffffu);
-    let above = round_to_float8e5m2fnuz_4(q + vec4u(8u));
-    return select((round_to_float8e5m2fnuz_4(max(q, vec4u(8u)) - vec4u(8u)) == above) & (above <= vec4u(127u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
-}
-
 fn quantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
     return convert_quotient_fnuz_float8e5m2fnuz_4(x, scale);
 }
@@ -58,6 +72,13 @@ fn convert_quotient_fnuz_float8e5m2fnuz_4(x: vec4u, s: u32) -> vec4u {
     let q = bitcast<vec4u>(bitcast<vec4f>(x) / vec4f(bitcast<f32>(s))) & vec4u(0x7fffffffu);
     let code = min(round_to_float8e5m2fnuz_4(q), vec4u(128u));
     return select((((x ^ vec4u(s)) >> vec4u(31u)) << vec4u(7u)) | code, vec4u(0u), code == vec4u(0u));
+}
+
+fn convert_quotient_fnuz_float8e5m2fnuz_holds_4(x: vec4u, s: u32) -> vec4<bool> {
+    let es = s & 0x7f800000u;
+    let q = bitcast<vec4u>(bitcast<vec4f>(x) / vec4f(bitcast<f32>(s))) & vec4u(0x7fffffffu);
+    let above = round_to_float8e5m2fnuz_4(q + vec4u(8u));
+    return select((round_to_float8e5m2fnuz_4(max(q, vec4u(8u)) - vec4u(8u)) == above) & (above <= vec4u(127u)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.

@@ -6,14 +6,14 @@
 //   y             int16    [193]  2 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 1 workgroup of 64; an invocation computes 4 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 49u) { return; }
@@ -24,7 +24,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         for (var i = start; i < min(start + 2u, end); i++) {
             let group = i;
             let scale = convert_bf16(y_scale[group]);
-            let zero_point = sign_extend_int16((y_zero_point[group / 2u] >> (16u * (group % 2u))) & 65535u);
+            let zero_point = sign_extend_int16((y_zero_point[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= quantize_linear(x[i], scale, zero_point) << (16u * (i % 2u));
         }
         y[start / 2u] = word;
@@ -32,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }
 
 fn sign_extend_int16(code: u32) -> i32 {
-    return i32(code << 16u) >> 16u;
+    return i32(code ^ 0x8000u) + -32768;
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {

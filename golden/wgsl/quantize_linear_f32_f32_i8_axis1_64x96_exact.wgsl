@@ -5,52 +5,60 @@
 //   y        int8     [64, 96]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 6 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;
 @group(0) @binding(1) var<storage, read> y_scale: array<vec4u>;
-@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 384u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
+    if (unit >= 48u) { return; }
+    let base = unit / 6u * 48u + unit % 6u;
+    let group_piece = 16u * base % 96u / 16u;
+    let y_scale_words = y_scale[4u * group_piece];
+    let y_scale_words_2 = y_scale[4u * group_piece + 1u];
+    let y_scale_words_3 = y_scale[4u * group_piece + 2u];
+    let y_scale_words_4 = y_scale[4u * group_piece + 3u];
+    let scales = y_scale_words;
+    let scales_2 = y_scale_words_2;
+    let scales_3 = y_scale_words_3;
+    let scales_4 = y_scale_words_4;
+    let is_plain = all(((rint_quotient_takes_s_4(scales) & rint_quotient_takes_s_4(scales_2)) & rint_quotient_takes_s_4(scales_3)) & rint_quotient_takes_s_4(scales_4));
     var held = true;
-    for (var q = 0u; q < 4u; q++) {
-        let quad = 4u * unit + q;
-        let x_codes = x[quad];
-        let group_quad = 4u * quad % 96u / 4u;
-        let y_scale_codes = y_scale[group_quad];
-        let scale = y_scale_codes;
-        let is_plain = rint_quotient_takes_s_4(scale);
-        held = held && all(is_plain & rint_quotient_holds_4_vv(x_codes, scale));
-        let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
-        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    for (var p = 0u; p < 8u; p++) {
+        let piece = base + 6u * p;
+        let x_words = x[4u * piece];
+        let x_words_2 = x[4u * piece + 1u];
+        let x_words_3 = x[4u * piece + 2u];
+        let x_words_4 = x[4u * piece + 3u];
+        let y_codes = quantize_linear_quick_4_vv(x_words, scales);
+        let y_codes_2 = quantize_linear_quick_4_vv(x_words_2, scales_2);
+        let y_codes_3 = quantize_linear_quick_4_vv(x_words_3, scales_3);
+        let y_codes_4 = quantize_linear_quick_4_vv(x_words_4, scales_4);
+        held = held && all(((rint_quotient_holds_4_vv(x_words, scales) & rint_quotient_holds_4_vv(x_words_2, scales_2)) & rint_quotient_holds_4_vv(x_words_3, scales_3)) & rint_quotient_holds_4_vv(x_words_4, scales_4));
+        y[piece] = vec4u(((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u), ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u), ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u), ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u));
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 4u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 4u, end); i++) {
-            let group = i % 96u;
-            let scale = y_scale[group / 4u][group % 4u];
-            word |= quantize_linear(x[i / 4u][i % 4u], scale) << (8u * (i % 4u));
+    let again = select(0u, 8u, is_plain && held);
+    for (var p = again; p < 8u; p++) {
+        let from_element = 16u * (base + 6u * p);
+        let to_element = from_element + 16u;
+        for (var start = from_element; start < to_element; start += 4u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 4u, to_element); i++) {
+                let group = i % 96u;
+                let scale = y_scale[group / 4u][group % 4u];
+                word |= quantize_linear(x[i / 4u][i % 4u], scale) << (8u * (i % 4u));
+            }
+            y[start / 16u][start / 4u % 4u] = word;
         }
-        y[start / 4u] = word;
     }
 }
 
 fn rint_quotient_takes_s_4(s: vec4u) -> vec4<bool> {
     let es = s & vec4u(0x7f800000u);
     return (es > vec4u(0xc000000u)) & (es < vec4u(0x77000000u));
-}
-
-fn rint_quotient_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
-    let es = s & vec4u(0x7f800000u);
-    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
-    let r = round(q);
-    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
 }
 
 fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
@@ -66,6 +74,13 @@ fn rint_quotient_4_vv(x: vec4u, s: vec4u) -> vec4i {
 
 fn saturate_signed_int8_4(v: vec4i) -> vec4u {
     return vec4u(clamp(v, vec4i(-128), vec4i(127))) & vec4u(255u);
+}
+
+fn rint_quotient_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
+    let r = round(q);
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {

@@ -6,37 +6,45 @@
 //   y             uint8    [64, 96]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 6 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 2 workgroups of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 384u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
+    if (unit >= 192u) { return; }
     let scale = y_scale[0u];
     let zero_point = zero_extend_uint8(y_zero_point[0u] & 255u);
     let is_plain = rint_quotient_takes_s(scale);
     var held = true;
-    for (var q = 0u; q < 4u; q++) {
-        let quad = 4u * unit + q;
-        let x_codes = x[quad];
-        held = held && all(vec4<bool>(is_plain) & rint_quotient_holds_4(x_codes, scale));
-        let y_codes = quantize_linear_quick_4(x_codes, scale, zero_point);
-        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    for (var p = 0u; p < 2u; p++) {
+        let piece = unit + 192u * p;
+        let x_words = x[4u * piece];
+        let x_words_2 = x[4u * piece + 1u];
+        let x_words_3 = x[4u * piece + 2u];
+        let x_words_4 = x[4u * piece + 3u];
+        let y_codes = quantize_linear_quick_4(x_words, scale, zero_point);
+        let y_codes_2 = quantize_linear_quick_4(x_words_2, scale, zero_point);
+        let y_codes_3 = quantize_linear_quick_4(x_words_3, scale, zero_point);
+        let y_codes_4 = quantize_linear_quick_4(x_words_4, scale, zero_point);
+        held = held && all(((rint_quotient_holds_4(x_words, scale) & rint_quotient_holds_4(x_words_2, scale)) & rint_quotient_holds_4(x_words_3, scale)) & rint_quotient_holds_4(x_words_4, scale));
+        y[piece] = vec4u(((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u), ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u), ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u), ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u));
     }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 4u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 4u, end); i++) {
-            word |= quantize_linear(x[i / 4u][i % 4u], scale, zero_point) << (8u * (i % 4u));
+    let again = select(0u, 2u, is_plain && held);
+    for (var p = again; p < 2u; p++) {
+        let from_element = 16u * (unit + 192u * p);
+        let to_element = from_element + 16u;
+        for (var start = from_element; start < to_element; start += 4u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 4u, to_element); i++) {
+                word |= quantize_linear(x[i / 4u][i % 4u], scale, zero_point) << (8u * (i % 4u));
+            }
+            y[start / 16u][start / 4u % 4u] = word;
         }
-        y[start / 4u] = word;
     }
 }
 
@@ -47,13 +55,6 @@ fn zero_extend_uint8(code: u32) -> i32 {
 fn rint_quotient_takes_s(s: u32) -> bool {
     let es = s & 0x7f800000u;
     return (es > 0xc000000u) && (es < 0x77000000u);
-}
-
-fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
-    let es = s & 0x7f800000u;
-    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
-    let r = round(q);
-    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
 fn quantize_linear_quick_4(x: vec4u, scale: u32, zero_point: i32) -> vec4u {
@@ -69,6 +70,13 @@ fn rint_quotient_4(x: vec4u, s: u32) -> vec4i {
 
 fn saturate_unsigned_uint8_4(v: vec4i) -> vec4u {
     return vec4u(clamp(v, vec4i(0), vec4i(255)));
+}
+
+fn rint_quotient_holds_4(x: vec4u, s: u32) -> vec4<bool> {
+    let es = s & 0x7f800000u;
+    let q = bitcast<vec4f>(x) / vec4f(bitcast<f32>(s));
+    let r = round(q);
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= vec4u(es + 0x8000000u));
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: i32) -> u32 {

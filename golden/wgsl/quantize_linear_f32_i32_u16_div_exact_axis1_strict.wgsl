@@ -20,9 +20,9 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 4u * unit;
     let end = min(first + 4u, params.n);
@@ -38,7 +38,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn quantize_linear(x: u32, scale: i32) -> u32 {

@@ -5,34 +5,67 @@
 //   y        uint2    [7, 11, 37]  16 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 3 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 179u) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, 2849u);
-    let whole = (end - first) == 16u;
+    if (unit >= 90u) { return; }
+    let first = 32u * unit;
+    let end = min(first + 32u, 2849u);
+    let whole = (end - first) == 32u;
+    var along = 32u * unit % 37u;
     var held = true;
-    for (var w = 0u; w < select(0u, 1u, whole); w++) {
-        var word = 0u;
-        for (var q = 0u; q < 4u; q++) {
-            let quad = 4u * (unit + w) + q;
-            let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-            let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(37u);
-            let y_scale_codes = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
-            let scale = i32_to_f32_4(sign_extend_int32_4(y_scale_codes));
-            let is_plain = rint_quotient_takes_s_4(scale);
-            held = held && all(is_plain & rint_quotient_holds_4_vv(x_codes, scale));
-            let y_codes = quantize_linear_quick_4_vv(x_codes, scale);
-            word |= (((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * q);
-        }
-        y[unit + w] = word;
+    for (var p = 0u; p < select(0u, 2u, whole); p++) {
+        let piece = 2u * unit + p;
+        let along_2 = select(along + 1u, 0u, (along + 1u) == 37u);
+        let along_3 = select(along_2 + 1u, 0u, (along_2 + 1u) == 37u);
+        let along_4 = select(along_3 + 1u, 0u, (along_3 + 1u) == 37u);
+        let along_5 = select(along_4 + 1u, 0u, (along_4 + 1u) == 37u);
+        let along_6 = select(along_5 + 1u, 0u, (along_5 + 1u) == 37u);
+        let along_7 = select(along_6 + 1u, 0u, (along_6 + 1u) == 37u);
+        let along_8 = select(along_7 + 1u, 0u, (along_7 + 1u) == 37u);
+        let along_9 = select(along_8 + 1u, 0u, (along_8 + 1u) == 37u);
+        let along_10 = select(along_9 + 1u, 0u, (along_9 + 1u) == 37u);
+        let along_11 = select(along_10 + 1u, 0u, (along_10 + 1u) == 37u);
+        let along_12 = select(along_11 + 1u, 0u, (along_11 + 1u) == 37u);
+        let along_13 = select(along_12 + 1u, 0u, (along_12 + 1u) == 37u);
+        let along_14 = select(along_13 + 1u, 0u, (along_13 + 1u) == 37u);
+        let along_15 = select(along_14 + 1u, 0u, (along_14 + 1u) == 37u);
+        let along_16 = select(along_15 + 1u, 0u, (along_15 + 1u) == 37u);
+        let along_17 = select(along_16 + 1u, 0u, (along_16 + 1u) == 37u);
+        let scales = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along], y_scale[along_2], y_scale[along_3], y_scale[along_4])));
+        let scales_2 = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along_5], y_scale[along_6], y_scale[along_7], y_scale[along_8])));
+        let scales_3 = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along_9], y_scale[along_10], y_scale[along_11], y_scale[along_12])));
+        let scales_4 = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along_13], y_scale[along_14], y_scale[along_15], y_scale[along_16])));
+        let is_plain = all(((rint_quotient_takes_s_4(scales) & rint_quotient_takes_s_4(scales_2)) & rint_quotient_takes_s_4(scales_3)) & rint_quotient_takes_s_4(scales_4));
+        let x_word = x[16u * piece];
+        let x_word_2 = x[16u * piece + 1u];
+        let x_word_3 = x[16u * piece + 2u];
+        let x_word_4 = x[16u * piece + 3u];
+        let x_word_5 = x[16u * piece + 4u];
+        let x_word_6 = x[16u * piece + 5u];
+        let x_word_7 = x[16u * piece + 6u];
+        let x_word_8 = x[16u * piece + 7u];
+        let x_word_9 = x[16u * piece + 8u];
+        let x_word_10 = x[16u * piece + 9u];
+        let x_word_11 = x[16u * piece + 10u];
+        let x_word_12 = x[16u * piece + 11u];
+        let x_word_13 = x[16u * piece + 12u];
+        let x_word_14 = x[16u * piece + 13u];
+        let x_word_15 = x[16u * piece + 14u];
+        let x_word_16 = x[16u * piece + 15u];
+        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
+        let y_codes_2 = quantize_linear_quick_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2);
+        let y_codes_3 = quantize_linear_quick_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3);
+        let y_codes_4 = quantize_linear_quick_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4);
+        held = (held && is_plain) && all(((rint_quotient_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales) & rint_quotient_holds_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2)) & rint_quotient_holds_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3)) & rint_quotient_holds_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4));
+        y[piece] = ((((((((((((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) | (y_codes_2.x << 8u)) | (y_codes_2.y << 10u)) | (y_codes_2.z << 12u)) | (y_codes_2.w << 14u)) | (y_codes_3.x << 16u)) | (y_codes_3.y << 18u)) | (y_codes_3.z << 20u)) | (y_codes_3.w << 22u)) | (y_codes_4.x << 24u)) | (y_codes_4.y << 26u)) | (y_codes_4.z << 28u)) | (y_codes_4.w << 30u);
+        along = along_17;
     }
     let again = select(first, end, whole && held);
     for (var start = again; start < end; start += 16u) {
@@ -70,19 +103,12 @@ fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
 }
 
 fn sign_extend_int32_4(code: vec4u) -> vec4i {
-    return vec4i(code);
+    return vec4i(code ^ vec4u(0x80000000u)) + vec4i(i32(-2147483648));
 }
 
 fn rint_quotient_takes_s_4(s: vec4u) -> vec4<bool> {
     let es = s & vec4u(0x7f800000u);
     return (es > vec4u(0xc000000u)) & (es < vec4u(0x77000000u));
-}
-
-fn rint_quotient_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
-    let es = s & vec4u(0x7f800000u);
-    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
-    let r = round(q);
-    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
 }
 
 fn quantize_linear_quick_4_vv(x: vec4u, scale: vec4u) -> vec4u {
@@ -100,6 +126,13 @@ fn saturate_unsigned_uint2_4(v: vec4i) -> vec4u {
     return vec4u(clamp(v, vec4i(0), vec4i(3)));
 }
 
+fn rint_quotient_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
+    let es = s & vec4u(0x7f800000u);
+    let q = bitcast<vec4f>(x) / bitcast<vec4f>(s);
+    let r = round(q);
+    return select(((abs(q - r) + abs(q) * vec4f(9.5367431640625e-07f)) < vec4f(0.5f)), vec4<bool>(false), (x & vec4u(0x7fffffffu)) >= (es + vec4u(0x8000000u)));
+}
+
 fn i32_to_f32(v: i32) -> u32 {
     if (v == 0) { return 0u; }
     let sign = u32(v) & 0x80000000u;
@@ -110,7 +143,7 @@ fn i32_to_f32(v: i32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {

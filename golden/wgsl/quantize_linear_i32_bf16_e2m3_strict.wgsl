@@ -18,13 +18,13 @@ struct Params {
     groups_x: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 16u * unit;
     let end = min(first + 16u, params.n);
-    let scale = y_scale[0u] & 65535u;
+    let scale = y_scale[0u] & 0xffffu;
     for (var number = 0u; number < ((6u * (end - first) + 31u) / 32u); number++) {
         let bit = 32u * number;
         var word = 0u;
@@ -42,7 +42,7 @@ fn quantize_linear(x: u32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_bf16(v: i32) -> u32 {

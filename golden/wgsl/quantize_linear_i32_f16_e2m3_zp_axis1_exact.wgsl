@@ -22,9 +22,9 @@ struct Params {
     inner: u32,
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * (params.groups_x * 64u) + id.x;
+    let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
     let first = 16u * unit;
     let end = min(first + 16u, params.n);
@@ -33,7 +33,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         var word = 0u;
         for (var i = first + bit / 6u; i < min(first + (bit + 37u) / 6u, end); i++) {
             let group = i / params.inner % params.axis;
-            let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
+            let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
             let y_zero_point_bit = 6u * (group % 16u);
             let y_zero_point_at = group / 16u * 3u + y_zero_point_bit / 32u;
             let zero_point = finite_to_f32_float6e2m3(((y_zero_point[y_zero_point_at] >> (y_zero_point_bit % 32u)) | (y_zero_point[y_zero_point_at + u32((y_zero_point_bit % 32u) > 26u)] << ((32u - y_zero_point_bit % 32u) & 31u))) & 63u);
@@ -68,7 +68,7 @@ fn quantize_linear(x: u32, scale: u32, zero_point: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_narrow_float16(v: i32) -> u32 {

@@ -5,13 +5,13 @@
 //   y        int16  [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 12 workgroups of 64; an invocation computes 4 elements.
+// Dispatch: 6 workgroups of 128; an invocation computes 4 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
     if (unit >= 713u) { return; }
@@ -33,7 +33,7 @@ fn quantize_linear(x: u32, scale: u32) -> u32 {
 }
 
 fn sign_extend_int32(code: u32) -> i32 {
-    return i32(code);
+    return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
 fn i32_to_bf16(v: i32) -> u32 {

@@ -5,28 +5,39 @@
 //   y        float32  [3, 10000]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 7 x 5 workgroups of 64; an invocation computes 16 elements.
+// Dispatch: 2 workgroups of 128; an invocation computes 128 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
-    let unit = id.y * 448u + id.x;
-    if (unit >= 1875u) { return; }
-    let first = 16u * unit;
-    let end = first + 16u;
+    let unit = id.x;
+    if (unit >= 235u) { return; }
+    let first = 128u * unit;
+    let end = min(first + 128u, 30000u);
+    let whole = (end - first) == 128u;
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    for (var q = 0u; q < 4u; q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[quad / 2u] >> (16u * (quad % 2u));
-        let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
-        let y_codes = dequantize_linear_quick_4(x_codes, scale);
-        y[quad] = y_codes;
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
+        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
+        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
+        let x_nibbles_3 = unpack4xU8(x_word_2 & 0xf0f0f0fu);
+        let x_nibbles_4 = unpack4xU8((x_word_2 >> 4u) & 0xf0f0f0fu);
+        let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), scale);
+        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), scale);
+        let y_codes_3 = dequantize_linear_quick_4(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y), scale);
+        let y_codes_4 = dequantize_linear_quick_4(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w), scale);
+        y[4u * piece] = y_codes;
+        y[4u * piece + 1u] = y_codes_2;
+        y[4u * piece + 2u] = y_codes_3;
+        y[4u * piece + 3u] = y_codes_4;
     }
-    let again = select(first, end, is_plain);
+    let again = select(first, end, whole && is_plain);
     for (var i = again; i < end; i++) {
         y[i / 4u][i % 4u] = dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, scale);
     }
@@ -51,48 +62,25 @@ fn scale_product_4(v: vec4i, s: u32) -> vec4u {
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
-    return mul_f32(small_to_f32(zero_extend_uint4(x)), scale);
+    return mul_small(zero_extend_uint4(x), scale);
 }
 
 fn zero_extend_uint4(code: u32) -> i32 {
     return i32(code);
 }
 
-// An integer of at most 24 bits converts exactly on every implementation, but the zero may have any sign.
-fn small_to_f32(v: i32) -> u32 {
-    return select(bitcast<u32>(f32(v)), 0u, v == 0);
-}
-
-struct Parts {
-    sign: u32,
-    exponent: i32,
-    significand: u32,
-}
-
-// x * y: the 48-bit product of the significands from 12-bit halves.
-fn mul_f32(x: u32, y: u32) -> u32 {
-    let ax = x & 0x7fffffffu;
-    let ay = y & 0x7fffffffu;
-    let sign = (x ^ y) & 0x80000000u;
-    let zero = min(ax, ay) == 0u;
-    let infinite = max(ax, ay) == 0x7f800000u;
-    if ((max(ax, ay) > 0x7f800000u) || (zero && infinite)) { return 0x7fc00000u; }
-    if (infinite) { return sign | 0x7f800000u; }
-    if (zero) { return sign; }
-    let a = parts(x);
-    let b = parts(y);
-    let ah = a.significand >> 12u;
-    let al = a.significand & 0xfffu;
-    let bh = b.significand >> 12u;
-    let bl = b.significand & 0xfffu;
-    let middle = ah * bl + al * bh;
-    let bottom = al * bl + ((middle & 0xfffu) << 12u);
-    let high = ah * bh + (middle >> 12u) + (bottom >> 24u);
-    let low = bottom & 0xffffffu;
-    let top = high >> 23u;
-    let shift = 23u - (1u - top);
-    let significand = ((high << (3u - top)) | ((low >> shift) << 1u)) | u32((low & ((1u << shift) - 1u)) != 0u);
-    return round_pack(sign, a.exponent + b.exponent - 127 + i32(top), significand);
+// An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
+fn mul_small(v: i32, s: u32) -> u32 {
+    let magnitude = s & 0x7fffffffu;
+    let sign = (u32(v) ^ s) & 0x80000000u;
+    if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
+    if (magnitude == 0x7f800000u) { return sign | 0x7f800000u; }
+    let significand = (magnitude & 0x7fffffu) | (u32(magnitude > 0x7fffffu) << 23u);
+    let product = u32(abs(v)) * significand;
+    if (product == 0u) { return sign; }
+    let zeros = countLeadingZeros(product);
+    let n = product << (zeros & 31u);
+    return round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
@@ -108,15 +96,4 @@ fn round_shift(value: u32, shift: u32) -> u32 {
     let rest = value & ((1u << shift) - 1u);
     let half = 1u << (shift - 1u);
     return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
-}
-
-// Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.
-fn parts(x: u32) -> Parts {
-    let exponent = i32((x >> 23u) & 255u);
-    let mantissa = x & 0x7fffffu;
-    if (exponent == 0) {
-        let shift = countLeadingZeros(mantissa) - 8u;
-        return Parts(x & 0x80000000u, 1 - i32(shift), mantissa << (shift & 31u));
-    }
-    return Parts(x & 0x80000000u, exponent, mantissa | 0x800000u);
 }

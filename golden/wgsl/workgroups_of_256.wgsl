@@ -5,7 +5,7 @@
 //   y        uint8    4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 16 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -22,26 +22,37 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 256u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 16u * unit;
-    let end = min(first + 16u, params.n);
-    let scale = y_scale[0u] & 65535u;
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
+    let scale = y_scale[0u] & 0xffffu;
     let is_plain = rint_quotient_f16_takes_s(scale);
-    let whole = (end - first) == 16u;
     var held = true;
-    for (var q = 0u; q < select(0u, 4u, whole); q++) {
-        let quad = 4u * unit + q;
-        let x_word = x[2u * quad];
-        let x_word_2 = x[2u * quad + 1u];
-        let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
-        held = held && all((rint_quotient_f16_takes_x_4(x_codes) & vec4<bool>(is_plain)) & rint_quotient_f16_holds_4(x_codes, scale));
-        let y_codes = quantize_linear_quick_4(x_codes, scale);
-        y[quad] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    for (var p = 0u; p < select(0u, 2u, whole); p++) {
+        let piece = 2u * unit + p;
+        let x_word = x[8u * piece];
+        let x_word_2 = x[8u * piece + 1u];
+        let x_word_3 = x[8u * piece + 2u];
+        let x_word_4 = x[8u * piece + 3u];
+        let x_word_5 = x[8u * piece + 4u];
+        let x_word_6 = x[8u * piece + 5u];
+        let x_word_7 = x[8u * piece + 6u];
+        let x_word_8 = x[8u * piece + 7u];
+        let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale);
+        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale);
+        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scale);
+        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), scale);
+        held = held && all((((rint_quotient_f16_takes_x_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale)) & (rint_quotient_f16_takes_x_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale))) & (rint_quotient_f16_takes_x_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scale))) & (rint_quotient_f16_takes_x_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), scale)));
+        y[4u * piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+        y[4u * piece + 1u] = ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u);
+        y[4u * piece + 2u] = ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u);
+        y[4u * piece + 3u] = ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u);
     }
-    let again = select(first, end, whole && held);
+    let again = select(first, end, (whole && is_plain) && held);
     for (var start = again; start < end; start += 4u) {
         var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (8u * (i % 4u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (8u * (i % 4u));
         }
         y[start / 4u] = word;
     }
@@ -49,15 +60,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 
 fn rint_quotient_f16_takes_s(s: u32) -> bool {
     return ((s & 0x7fffu) != 0u) && ((s & 0x7fffu) < 0x7c00u);
-}
-
-fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
-    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
-}
-
-fn rint_quotient_f16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
-    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / vec4f(bitcast<f32>(ieee_to_f32_float16(s))));
-    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
 }
 
 fn quantize_linear_quick_4(x: vec4u, scale: u32) -> vec4u {
@@ -73,6 +75,19 @@ fn rint_quotient_f16_4(x: vec4u, s: u32) -> vec4i {
     return select(value, select(vec4i(262144), vec4i(-262144), rounded > vec4u(0x7fffffffu)), infinite);
 }
 
+fn saturate_unsigned_uint8_4(v: vec4i) -> vec4u {
+    return vec4u(clamp(v, vec4i(0), vec4i(255)));
+}
+
+fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
+    return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
+}
+
+fn rint_quotient_f16_holds_4(x: vec4u, s: u32) -> vec4<bool> {
+    let q = bitcast<vec4u>(bitcast<vec4f>(ieee_to_f32_float16_4(x)) / vec4f(bitcast<f32>(ieee_to_f32_float16(s))));
+    return ((q & vec4u(0x1fffu)) - vec4u(0xffcu)) > vec4u(8u);
+}
+
 fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
     let magnitude = code & vec4u(0x7fffu);
     return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
@@ -86,10 +101,6 @@ fn expand_float16_4(code: vec4u) -> vec4u {
     let mantissa = magnitude << vec4u(13u);
     let zeros = countLeadingZeros(mantissa) - vec4u(8u);
     return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
-}
-
-fn saturate_unsigned_uint8_4(v: vec4i) -> vec4u {
-    return vec4u(clamp(v, vec4i(0), vec4i(255)));
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {

@@ -11,15 +11,17 @@ from qgen.shapes import Blocked, Granularity, PerTensor, scale_shape
 _RANKS: Final = 4
 _MANY_WORKGROUPS: Final = 3
 _LONGEST_BLOCKED_AXIS: Final = 2049
-_ODD: Final = {1: (193,), 2: (5, 13), 3: (5, 7, 11), 4: (3, 3, 3, 19)}
-"""By rank, a shape with one element more than a multiple of 64, which every number of lanes divides."""
+_ODD: Final = {1: (129,), 2: (3, 43), 3: (5, 7, 11), 4: (3, 3, 3, 19)}
+"""By rank, a shape with one element more than a multiple of 128, which every number of lanes divides."""
+_EVEN: Final = (16, 128)
+"""The last dimensions of a shape whose rows, columns and groups are multiples of all that a kernel asks about on uniforms."""
 
 
 def check_shapes(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes to check `kernel` on: its own where it is baked, else four.
+    """Return the shapes to check `kernel` on: its own where it is baked, else five.
 
     Ranks go from the least that the granularity's axis allows, 1 at best, to at least 4. One shape has one element more than a multiple of
-    the lanes, one takes over two workgroups, and the blocked axis ends in a part of a block.
+    the lanes, one takes over two workgroups, the blocked axis ends in a part of a block, and one is even in every way.
     """
     if kernel.request.shape is not None:
         return (kernel.request.shape,)
@@ -32,6 +34,7 @@ def check_shapes(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
         lanes_and_one,
         _widened(kernel, _ragged(granularity, wide, 7)),
         _ragged(granularity, deep, 2),
+        ((1,) * max(0, odd - 2) + _EVEN)[-odd:],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from qgen.errors import InternalError
@@ -153,6 +153,7 @@ def _emit(expr: ir.Expr, context: Context) -> tuple[str, int]:
         case ir.Unary(op, operand, _):
             return f"{op}{parenthesise(*_emit(operand, context), ATOM)}", UNARY
         case ir.Binary(op, lhs, rhs, _):
+            context = replace(context, hex_from=min(context.hex_from, FUNCTION.hex_from)) if op == "&" else context  # a mask is no count
             (first, own_first), (second, own_second) = _emit(lhs, context), _emit(rhs, context)
             left, right = operand_precedences(op)
             return f"{parenthesise(first, own_first, left)} {op} {parenthesise(second, own_second, right)}", precedence(op)

@@ -41,6 +41,8 @@ def fold_node(expr: ir.Expr) -> ir.Expr:
             return lhs
         case ir.Binary("*", ir.Literal(1, Scalar.U32 | Scalar.I32), rhs, _):
             return rhs
+        case ir.Binary("/", ir.Binary("/", lhs, ir.Literal(int(a), _), _), ir.Literal(int(b), _), Scalar.U32) if 0 < a * b < _MODULUS:
+            return ir.Binary("/", lhs, ir.Literal(a * b, Scalar.U32), Scalar.U32)
         case ir.Binary("%", _, ir.Literal(1, Scalar.U32), _) | ir.Binary("*" | "&", _, ir.Literal(0, Scalar.U32), _):
             return ir.Literal(0, Scalar.U32)
         case _:

@@ -132,6 +132,9 @@ class _Scalariser:
                 return ir.Load(buffer, _word(self.scalar(index), number))
             case ir.Call():
                 return ir.Field(self._named(expr, element), _NAMES[number], element)
+            case ir.Builtin("unpack4xU8", (word,), _):
+                shifted = ir.Binary(">>", self.scalar(word), ir.Literal(8 * number, Scalar.U32), Scalar.U32)
+                return ir.Binary("&", shifted, ir.Literal(255, Scalar.U32), Scalar.U32)
             case ir.Unary() | ir.Binary() | ir.Builtin() | ir.Convert() | ir.Bitcast():
                 return self._of_parts(expr, number, element)
             case ir.Select(condition, then, otherwise, _):

@@ -277,6 +277,8 @@ class _Scope:
                 wanted = Vector(Scalar.BOOL) if isinstance(type_, Vector) and isinstance(condition, Vector) else Scalar.BOOL
                 return condition == wanted and all(is_within(found, type_) for found in branches)
             case ir.Builtin(name, args, type_):
+                if name == "unpack4xU8":
+                    return types == [Scalar.U32] and type_ == Vector(Scalar.U32)
                 if name in {"all", "any"}:
                     return types == [Vector(Scalar.BOOL)] and type_ is Scalar.BOOL
                 arity, accepted = _BUILTINS.get(name, (0, frozenset()))

@@ -35,10 +35,11 @@ from qgen.ir.program import Function, Param, Program, Stage
 from qgen.ir.rewrite import drop_unused_lets, map_body, map_expr, reachable_functions, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
 from qgen.numerics.library import candidates, closure
-from qgen.passes.plan import GroupLevel, Plan
-from qgen.passes.quads import TRUE, QuadPlacer
+from qgen.passes.lay import four_level
+from qgen.passes.plan import Plan
+from qgen.passes.quads import QuadDecoder
 from qgen.passes.widen import is_widenable, spread
-from qgen.passes.words import binary, load_code, name, u32
+from qgen.passes.words import TRUE, binary, load_code, name, u32
 
 FOUR: Final = "load4"
 ONE: Final = "at"
@@ -165,9 +166,10 @@ def _four(element: _Element, widening: str | None, table: dict[str, Function]) -
     conversion = [] if widening is None else [ir.Call(widening, (), Scalar.U32)]
     if not plan.is_wide or quick is None or not is_widenable(conversion, table):
         return _function(FOUR, "i4", _F32X4, (one_by_one,))
-    level = GroupLevel.QUAD if plan.group_level is GroupLevel.INVOCATION else plan.group_level
-    plan = replace(plan, group_level=level, wide=frozenset())
-    quads = QuadPlacer(element.program, plan, _Names(element, "i4"), (index, index, index))
+    if plan.view is None:
+        raise InternalError("the shape of a fragment is baked")
+    plan = replace(plan, group_level=four_level(plan.granularity, plan.view), wide=frozenset())
+    quads = QuadDecoder(element.program, plan, _Names(element, "i4"))
     stmts, holds, codes = quads.decode(list(element.groups), quick, index)
     if widening is not None:
         code = ir.Name("codes", Vector(Scalar.U32))

@@ -25,16 +25,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from qgen.dtypes import WORD_BITS, DType
+from qgen.dtypes import DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.names import free_name
 from qgen.ir.program import Domain, Function, Kernel, Program, Stage
 from qgen.ir.rewrite import map_expr, reachable_functions, walk_body, walk_expr
 from qgen.ir.types import Scalar
+from qgen.passes.pieces import PiecePlacer
 from qgen.passes.plan import Plan
-from qgen.passes.quads import TRUE, QuadPlacer
-from qgen.passes.words import binary, bit_offset, code_of_word, load_code, minimum, name, u32
+from qgen.passes.straddle import store_straddling
+from qgen.passes.words import TRUE, binary, bit_offset, code_of_word, let, load_code, minimum, name, u32
 
 
 def place_words(program: Program, plans: tuple[Plan, ...]) -> Program:
@@ -65,18 +66,17 @@ class _Placer:
         self._index = self._fresh("i")
         self._words: dict[str, str] = {}
         self._word = "word"
-        self._is_done = False
         self._redoes = False
         """Whether the loops placed are those that redo what the quick ones may have got wrong: then even a single word is a loop."""
 
     def run(self, kernel: Kernel) -> tuple[ir.Stmt, ...]:
         plan = self._plan
         stmts: list[ir.Stmt] = [
-            _let(self._unit, self._unit_index()),
+            let(self._unit, self._unit_index()),
             ir.If(ir.Binary(">=", self._unit, plan.units, Scalar.BOOL), (ir.Return(None),)),
-            _let(self._first, binary("*", u32(plan.lanes), self._unit)),
-            _let(self._end, self._end_index()),
         ]
+        if plan.columns is None:
+            stmts += [let(self._first, binary("*", u32(plan.lanes), self._unit)), let(self._end, self._end_index())]
         if kernel.domain is Domain.GROUPS:
             return (*stmts, *self._groupwise(kernel))
         reduced = [stmt for stmt in kernel.body if isinstance(stmt, ir.Accumulate)]
@@ -85,16 +85,14 @@ class _Placer:
         *groups, write = kernel.body
         if not isinstance(write, ir.Write):
             raise InternalError("an element program ends with the write of its result")
-        shared = self._group_lets(groups, self._first, write) if plan.group_is_shared else []
-        stmts += [*shared, *self._whole_words(write)]
         if write.quick is not None and plan.is_wide:
-            stmts += self._quads(groups, write, write.quick)
-        elif write.quick is not None and write.quick.holds == TRUE:
+            return (*stmts, *self._pieces(groups, write, write.quick))
+        stmts += self._group_lets(groups, self._first, write) if plan.group_is_shared else []
+        stmts += self._whole_words(write)
+        if write.quick is not None and write.quick.holds == TRUE:
             return (*stmts, *self._elementwise(groups, write, write.quick.value))
-        elif write.quick is not None:
+        if write.quick is not None:
             stmts += self._quick(groups, write, write.quick)
-        if self._is_done:
-            return tuple(stmts)
         return (*stmts, *self._elementwise(groups, write, write.value))
 
     def _groupwise(self, kernel: Kernel) -> tuple[ir.Stmt, ...]:
@@ -114,7 +112,7 @@ class _Placer:
         group = self._group_of(self._first)
         if not self._plan.group_is_shared:
             number = name(self._fresh("group"))
-            each.append(_let(number, self._group_of(index)))
+            each.append(let(number, self._group_of(index)))
             group = number
         for stmt in reduced:
             lets, key = self._elements(stmt.value, index, group)
@@ -161,26 +159,43 @@ class _Placer:
         self._taken = outside | {self._word} | ({held.name} if isinstance(held, ir.Name) else set())
         self._word = "redone"
         again = name(self._fresh("again"))
-        stmts.append(_let(again, ir.Select(held, self._end, self._first, Scalar.U32)))
+        stmts.append(let(again, ir.Select(held, self._end, self._first, Scalar.U32)))
         self._first = again
         self._redoes = True
         return stmts
 
-    def _quads(self, groups: list[ir.Stmt], write: ir.Write, quick: ir.Quick) -> list[ir.Stmt]:
-        """Return the quick loops on four elements at a time, and where the sure ones begin."""
-        outside = set(self._taken)
-        quads = QuadPlacer(self._program, self._plan, self._fresh, (self._unit, self._first, self._end))
-        placed = quads.place(groups, write.operand, quick)
-        self._widened |= quads.widener.functions
-        declared = {stmt.name for stmt in placed.stmts if isinstance(stmt, ir.Let | ir.Var)}
-        self._taken = outside | declared
+    def _pieces(self, groups: list[ir.Stmt], write: ir.Write, quick: ir.Quick) -> list[ir.Stmt]:
+        """Return the quick loop on a piece at a time, and the sure ones, for where it was not right."""
+        plan, outside = self._plan, set(self._taken)
+        placer = PiecePlacer(self._program, plan, self._fresh, (self._unit, self._first, self._end))
+        placed = placer.place(groups, write, quick, lambda index: self._group_lets(groups, index, write))
+        self._widened |= placer.widener.functions
+        stmts = list(placed.stmts)
         if placed.done is None:
-            self._is_done = True
-            return list(placed.stmts)
+            return stmts
+        self._taken = outside | {stmt.name for stmt in stmts if isinstance(stmt, ir.Let | ir.Var)}
+        self._redoes = True
         again = name(self._fresh("again"))
-        first = self._first
-        self._first, self._redoes = again, True
-        return [*placed.stmts, _let(again, ir.Select(placed.done, self._end, first, Scalar.U32))]
+        if placed.columns is not None:
+            stmts.append(let(again, ir.Select(placed.done, u32(plan.lanes // plan.piece), u32(0), Scalar.U32)))
+            return [*stmts, self._rows(groups, write, (placed.base, placed.columns), again)]
+        stmts.append(let(again, ir.Select(placed.done, self._end, self._first, Scalar.U32)))
+        self._first = again
+        return [*stmts, *self._elementwise(groups, write, write.value)]
+
+    def _rows(self, groups: list[ir.Stmt], write: ir.Write, pieces: tuple[ir.Expr, ir.Expr], again: ir.Expr) -> ir.Stmt:
+        """Return the sure loops of an invocation whose pieces lie apart, from the piece `again` on."""
+        plan, (base, columns) = self._plan, pieces
+        index, start, stop = self._fresh("p"), name(self._fresh("from_element")), name(self._fresh("to_element"))
+        piece = binary("+", base, binary("*", columns, name(index)))
+        self._first, self._end = start, stop
+        end = binary("+", start, u32(plan.piece))
+        body = (
+            let(start, binary("*", u32(plan.piece), piece)),
+            let(stop, end if plan.is_whole else minimum(end, plan.count)),
+            *self._elementwise(groups, write, write.value),
+        )
+        return ir.For(index, again, u32(plan.lanes // plan.piece), 1, body)
 
     def _statement(self, stmt: ir.Stmt) -> tuple[list[ir.Stmt], ir.Stmt]:
         if not isinstance(stmt, ir.Assign):
@@ -212,7 +227,7 @@ class _Placer:
         stmts: list[ir.Stmt] = []
         if not isinstance(group, ir.Literal):
             number = name(self._fresh("group"))
-            stmts.append(_let(number, group))
+            stmts.append(let(number, group))
             group = number
         for stmt in groups:
             if not isinstance(stmt, ir.Let):
@@ -258,7 +273,7 @@ class _Placer:
         if layout.elements == 1:
             return (ir.For(self._index, self._first, self._end, 1, (*each, ir.Store(operand, index, value))),)
         if layout.words > 1:
-            return self._periods(dtype, lambda start, end: self._straddling_words(operand, dtype, each, value, (start, end)))
+            return self._periods(dtype, lambda start, end: self._straddling(operand, each, value, (start, end)))
 
         def whole_word(start: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
             word = self._fresh(self._word)
@@ -268,6 +283,12 @@ class _Placer:
             return ir.Var(word, u32(0)), loop, ir.Store(operand, at, name(word))
 
         return self._periods(dtype, whole_word)
+
+    def _straddling(
+        self, operand: str, each: tuple[ir.Stmt, ...], value: ir.Expr, elements: tuple[ir.Expr, ir.Expr]
+    ) -> tuple[ir.Stmt, ...]:
+        names = [self._fresh(stem) for stem in ("number", self._word, "bit", "offset", "code")]
+        return (store_straddling(self._program.operand(operand), each, value, elements, (*names, self._index)),)
 
     def _periods(self, dtype: DType, body: _PeriodBody) -> tuple[ir.Stmt, ...]:
         """Return `body` for each period of the invocation's elements, given the first element of it and one past its last."""
@@ -279,40 +300,5 @@ class _Placer:
             ir.For(start, self._first, self._end, period, body(name(start), minimum(binary("+", name(start), u32(period)), self._end))),
         )
 
-    def _straddling_words(
-        self, operand: str, dtype: DType, each: tuple[ir.Stmt, ...], value: ir.Expr, elements: tuple[ir.Expr, ir.Expr]
-    ) -> tuple[ir.Stmt, ...]:
-        """Return the words of one period, each from all elements that have bits in it; one that straddles two is computed for both."""
-        layout, (start, end) = dtype.layout, elements
-        number, word, bit, offset, code = (self._fresh(stem) for stem in ("number", self._word, "bit", "offset", "code"))
-        nbits = binary("*", u32(dtype.bits), binary("-", end, start))
-        words = binary("/", binary("+", nbits, u32(WORD_BITS - 1)), u32(WORD_BITS))
-        first = binary("+", start, binary("/", name(bit), u32(dtype.bits)))
-        past = binary("+", start, binary("/", binary("+", name(bit), u32(WORD_BITS + dtype.bits - 1)), u32(dtype.bits)))
-        up = binary("&", binary("-", name(offset), name(bit)), u32(WORD_BITS - 1))
-        down = binary("&", binary("-", name(bit), name(offset)), u32(WORD_BITS - 1))
-        begins_here = ir.Binary(">=", name(offset), name(bit), Scalar.BOOL)
-        placed = ir.Select(begins_here, binary("<<", name(code), up), binary(">>", name(code), down), Scalar.U32)
-        inner = (
-            *each,
-            ir.Let(code, value),
-            ir.Let(offset, bit_offset(dtype, name(self._index))),
-            ir.Assign(word, binary("|", name(word), placed)),
-        )
-        at = binary("+", binary("*", binary("/", start, u32(layout.elements)), u32(layout.words)), name(number))
-        body = (
-            ir.Let(bit, binary("*", u32(WORD_BITS), name(number))),
-            ir.Var(word, u32(0)),
-            ir.For(self._index, first, minimum(past, end), 1, inner),
-            ir.Store(operand, at, name(word)),
-        )
-        return (ir.For(number, u32(0), words, 1, body),)
-
 
 _PeriodBody = Callable[[ir.Expr, ir.Expr], tuple[ir.Stmt, ...]]
-
-
-def _let(target: ir.Expr, value: ir.Expr) -> ir.Stmt:
-    if not isinstance(target, ir.Name):
-        raise TypeError(target)
-    return ir.Let(target.name, value)

@@ -1,42 +1,27 @@
 """Decides, before anything is placed, who owns which words, how many elements an invocation computes, and how the group of one is found.
 
-A plan is a frozen record. An invocation owns `lanes` consecutive elements, whole periods of everything it writes, so no two invocations
-write one word. The group is decided once an invocation where a fact allows it (`facts` says which), else for each element.
+A plan is a frozen record. An invocation owns `lanes` elements, in pieces of elements side by side that are whole periods of everything it
+writes, so no two invocations write one word. The group is decided once an invocation or once a piece where a fact allows it (`facts` says
+which), else for each element.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, assert_never
 
-from qgen.dtypes import WORD_BITS
 from qgen.errors import QgenError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Domain, Kernel, Program
-from qgen.ir.types import LANES, Scalar
+from qgen.ir.types import Scalar
+from qgen.passes.alike import Alike, alike_of
+from qgen.passes.lay import VECTOR_BITS, GroupLevel, Lay, choose_lay, is_reduction
 from qgen.passes.widen import is_widenable
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, make_view
 from qgen.target import Target
 
-MAX_ELEMENTS: Final = (1 << 32) - 64
+MAX_ELEMENTS: Final = (1 << 32) - 128
 """Index arithmetic is u32 on elements; an invocation may compute the index one past its last element."""
-
-REDUCE_FACTOR: Final = 16
-"""How many times as many elements an invocation reduces as one that writes computes: one atomic operation for all of them."""
-
-
-class GroupLevel(Enum):
-    """How the groups of elements lie, by a fact of the shape.
-
-    All elements of an invocation have one; four side by side do; four side by side have four side by side; or nothing is known.
-    """
-
-    INVOCATION = "invocation"
-    QUAD = "quad"
-    RUN = "run"
-    ELEMENT = "element"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +42,19 @@ class Plan:
     """Invocations a row of the dispatch, where there can be more than one row."""
     lanes: int
     """Items an invocation owns."""
+    piece: int
+    """Items side by side; an invocation owns several such pieces."""
+    columns: int | None
+    """Pieces from one of an invocation to its next one, where they do not lie side by side."""
     is_whole: bool
     """Whether every invocation that has items has `lanes` of them."""
     workgroup_size: int
     group: ir.Expr
     group_level: GroupLevel
+    alike: Alike | None
+    """When the pieces of an invocation have the same groups, where uniforms decide that."""
+    left: ir.Expr | None
+    """Elements from `i` on that have its group, where a piece has two of them."""
     is_wide: bool
     """Whether quick code works on four elements at a time."""
     wide: frozenset[str]
@@ -90,10 +83,11 @@ class CountNames:
 def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shape: tuple[int, ...] | None, target: Target) -> Plan:
     """Return the plan of a kernel. Raises `QgenError` QG302 for a tensor beyond 2^32 elements, and as `make_view` does."""
     is_wide = _is_wide(program, kernel)
-    lanes, names = _lanes(program, kernel, target, is_wide=is_wide), _names(kernel)
+    names = _names(kernel)
     size = target.workgroup_size
     index = ir.Name("i", Scalar.U32)
     if shape is None:
+        lay = choose_lay(program, kernel, granularity, None, target, is_wide=is_wide)
         uniforms = (names.count, names.units, names.groups_x, *_extent_names(kernel, granularity))
         fields = {name: ir.Uniform(name) for name in uniforms}
         group = _literal(0)
@@ -105,11 +99,15 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
             count=fields[names.count],
             units=fields[names.units],
             row=_times(fields[names.groups_x], size),
-            lanes=lanes,
+            lanes=lay.lanes,
+            piece=lay.piece,
+            columns=None,
             is_whole=False,
             workgroup_size=size,
             group=group,
-            group_level=GroupLevel.INVOCATION if isinstance(granularity, PerTensor) else GroupLevel.ELEMENT,
+            group_level=lay.level,
+            alike=alike_of(granularity, lay.lanes, lay.piece) if lay.level is GroupLevel.ALIKE else None,
+            left=None,
             is_wide=is_wide,
             wide=frozenset(),
             names=names,
@@ -120,30 +118,41 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     view = make_view(granularity, shape)
     # An empty tensor too has its parts in the text, where they must fit a u32.
     if max(view.count, max(view.axis, 1) * max(view.inner, 1)) > MAX_ELEMENTS:
-        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 64 elements", hint="split the tensor along its first axis")
-    count = view.count if kernel.domain is Domain.ELEMENTS else group_count(granularity, view)
-    units = -(-count // lanes)
+        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 128 elements", hint="split the tensor along its first axis")
+    lay = choose_lay(program, kernel, granularity, view, target, is_wide=is_wide)
+    groups = group_count(granularity, view)
+    count = view.count if kernel.domain is Domain.ELEMENTS else groups
+    units = -(-count // lay.lanes)
     workgroups = -(-units // size)
     workgroups_x = min(workgroups, target.max_workgroups_per_dimension)
-    level, fact = _group_level(granularity, view, lanes, is_wide=is_wide)
+    extents = _Extents(_literal(view.axis), _literal(view.inner), _literal(view.blocks))
     return Plan(
         granularity=granularity,
         view=view,
         count=_literal(count),
         units=_literal(units),
         row=_literal(workgroups_x * size) if workgroups > workgroups_x else None,
-        lanes=lanes,
-        is_whole=count % lanes == 0,
+        lanes=lay.lanes,
+        piece=lay.piece,
+        columns=lay.columns,
+        is_whole=count % lay.lanes == 0,
         workgroup_size=size,
-        group=_group_index(index, granularity, _Extents(_literal(view.axis), _literal(view.inner), _literal(view.blocks)), view),
-        group_level=level,
+        group=_group_index(index, granularity, extents, view),
+        group_level=lay.level,
+        alike=None,
+        left=_left(index, granularity, view) if lay.level is GroupLevel.PAIR else None,
         is_wide=is_wide,
-        wide=_wide_operands(program, count, group_count(granularity, view), level) if is_wide else frozenset(),
+        wide=_wide_operands(program, count, groups, lay) if is_wide else frozenset(),
         names=names,
         uniforms=(),
         workgroups=(workgroups_x, -(-workgroups // max(1, workgroups_x))),
-        facts=(fact,) if fact else (),
+        facts=(lay.fact,) if lay.fact else (),
     )
+
+
+def block_extent(granularity: Blocked, view: View | None) -> int:
+    """Return the elements of a block along its axis, as far as text can have them."""
+    return min(granularity.block_size, MAX_ELEMENTS) if view is None else view.block_size
 
 
 def group_count(granularity: Granularity, view: View) -> int:
@@ -159,10 +168,6 @@ def group_count(granularity: Granularity, view: View) -> int:
             assert_never(granularity)
 
 
-def _is_reduction(kernel: Kernel) -> bool:
-    return any(isinstance(stmt, ir.Accumulate) for stmt in kernel.body)
-
-
 def _is_wide(program: Program, kernel: Kernel) -> bool:
     """Whether a kernel has native code, and elements that lie within words."""
     native = [stmt.quick for stmt in kernel.body if isinstance(stmt, ir.Write) and stmt.quick is not None]
@@ -173,30 +178,22 @@ def _is_wide(program: Program, kernel: Kernel) -> bool:
     return is_widenable(exprs, {function.name: function for function in program.functions})
 
 
-def _wide_operands(program: Program, count: int, groups: int, level: GroupLevel) -> frozenset[str]:
+def _wide_operands(program: Program, count: int, groups: int, lay: Lay) -> frozenset[str]:
     """Return the operands that quick code reads or writes four words at a time, all of whose words that way are whole."""
     found: set[str] = set()
     for operand in program.bound:
-        items = groups if operand.per_group else count
-        is_read_so = not operand.per_group or level is GroupLevel.RUN
-        if operand.dtype.bits == WORD_BITS and is_read_so and items and items % LANES == 0 and not operand.is_scratch:
+        items, bits = (groups if operand.per_group else count), operand.dtype.bits
+        is_read_so = not operand.per_group or lay.level is GroupLevel.RUN
+        is_whole = items * bits % VECTOR_BITS == 0 and lay.piece * bits % VECTOR_BITS == 0
+        if is_read_so and items and is_whole and not operand.is_scratch:
             found.add(operand.name)
     return frozenset(found)
-
-
-def _lanes(program: Program, kernel: Kernel, target: Target, *, is_wide: bool) -> int:
-    """Return whole words of every operand with an item each, and at least the target's least."""
-    per_group = kernel.domain is Domain.GROUPS
-    operands = [operand for operand in program.operands if operand.per_group == per_group and (operand.is_output or not per_group)]
-    lanes = math.lcm(*(operand.dtype.layout.elements for operand in operands))
-    lanes *= max(1, (target.lanes if is_wide else target.least_lanes) // lanes)
-    return lanes * REDUCE_FACTOR if _is_reduction(kernel) else lanes
 
 
 def _names(kernel: Kernel) -> CountNames:
     if kernel.domain is Domain.GROUPS:
         return CountNames("groups", "group_units", "group_groups_x")
-    prefix = "reduce_" if _is_reduction(kernel) else ""
+    prefix = "reduce_" if is_reduction(kernel) else ""
     return CountNames("n", f"{prefix}units", f"{prefix}groups_x")
 
 
@@ -212,46 +209,6 @@ def _extent_names(kernel: Kernel, granularity: Granularity) -> tuple[str, ...]:
             return "axis", "inner", "blocks"
         case _:
             assert_never(granularity)
-
-
-def _group_level(granularity: Granularity, view: View, lanes: int, *, is_wide: bool) -> tuple[GroupLevel, str | None]:
-    """Return how groups lie, and the fact that says so."""
-    invocation = _shared_group_fact(granularity, view, lanes)
-    if invocation is not None:
-        return GroupLevel.INVOCATION, invocation
-    quad = _shared_group_fact(granularity, view, LANES)
-    if is_wide and quad is not None:
-        return GroupLevel.QUAD, quad
-    run = _run_fact(granularity, view)
-    if is_wide and run is not None:
-        return GroupLevel.RUN, run
-    return GroupLevel.ELEMENT, None
-
-
-def _run_fact(granularity: Granularity, view: View) -> str | None:
-    """Return why four elements side by side, from a multiple of 4 on, have four groups that lie so too."""
-    match granularity:
-        case PerAxis() if view.inner == 1 and view.axis % LANES == 0:
-            return f"inner == 1 and axis % {LANES} == 0"
-        case Blocked() if view.inner % LANES == 0:
-            return f"inner % {LANES} == 0"
-        case _:
-            return None
-
-
-def _shared_group_fact(granularity: Granularity, view: View, lanes: int) -> str | None:
-    """Return why all elements of an invocation have one group, or None where they may not."""
-    match granularity:
-        case PerTensor():
-            return "one group"
-        case PerAxis() if view.axis == 1:
-            return "one group"
-        case PerAxis() if view.inner % lanes == 0:
-            return f"inner % {lanes} == 0"
-        case Blocked() if view.inner == 1 and view.block_size % lanes == 0 and view.axis % lanes == 0:
-            return f"inner == 1, block_size % {lanes} == 0 and axis % {lanes} == 0"
-        case _:
-            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +235,7 @@ def _group_index(index: ir.Expr, granularity: Granularity, extents: _Extents, vi
         return row if view is not None and view.outer == 1 else _binary("%", row, axis)
     if blocks is None:
         raise TypeError(granularity)
-    size = _literal(min(granularity.block_size, MAX_ELEMENTS) if view is None else view.block_size)
+    size = _literal(block_extent(granularity, view))
     if view is not None and (view.axis % view.block_size == 0 or view.outer == 1):
         block = _binary("/", row, size)
     else:
@@ -286,6 +243,15 @@ def _group_index(index: ir.Expr, granularity: Granularity, extents: _Extents, vi
     if view is not None and view.inner == 1:
         return block
     return _binary("+", _binary("*", block, inner), _binary("%", index, inner))
+
+
+def _left(index: ir.Expr, granularity: Granularity, view: View) -> ir.Expr:
+    """Return how many elements from `index` on, itself among them, have its group."""
+    if isinstance(granularity, PerAxis):
+        return _binary("-", _literal(view.inner), _binary("%", index, _literal(view.inner)))
+    in_row = _binary("%", index, _literal(view.axis))
+    of_block = _binary("-", _literal(view.block_size), _binary("%", in_row, _literal(view.block_size)))
+    return ir.Builtin("min", (of_block, _binary("-", _literal(view.axis), in_row)), Scalar.U32)
 
 
 def _literal(value: int) -> ir.Expr:

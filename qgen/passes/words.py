@@ -6,11 +6,14 @@ put together from two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from qgen.dtypes import WORD_BITS, DType
 from qgen.ir import nodes as ir
 from qgen.ir.types import Scalar
+
+TRUE: Final = ir.Literal(value=True, type=Scalar.BOOL)
 
 
 def u32(value: int) -> ir.Expr:
@@ -31,6 +34,26 @@ def binary(op: str, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
 def minimum(lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
     """Return the lesser of two u32."""
     return ir.Builtin("min", (lhs, rhs), Scalar.U32)
+
+
+def all_of(terms: Sequence[ir.Expr]) -> ir.Expr:
+    """Return whether all conditions hold; there is one at least."""
+    result = terms[0]
+    for term in terms[1:]:
+        result = ir.Binary("&&", result, term, Scalar.BOOL)
+    return result
+
+
+def at_word(piece: ir.Expr, each: int, number: int) -> ir.Expr:
+    """Return the index of word (or vector) `number` of a piece that has `each` of them."""
+    return binary("+", binary("*", u32(each), piece), u32(number))
+
+
+def let(target: ir.Expr, value: ir.Expr) -> ir.Stmt:
+    """Return the statement that names a value."""
+    if not isinstance(target, ir.Name):
+        raise TypeError(target)
+    return ir.Let(target.name, value)
 
 
 def bit_offset(dtype: DType, index: ir.Expr) -> ir.Expr:

@@ -96,7 +96,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         ],
         "requires": {
             "features": list(spec.target.features),
-            "language_features": list(spec.target.language_features),
+            "language_features": sorted({*spec.target.language_features, *_language_features(spec.program)}),
             "limits": {
                 "maxComputeInvocationsPerWorkgroup": spec.plan.workgroup_size,
                 "maxComputeWorkgroupSizeX": spec.plan.workgroup_size,
@@ -204,6 +204,12 @@ def _lets(spec: SidecarSpec) -> dict[str, Formula]:
         lets[f"{prefix}G"] = ["ceil_div", f"{prefix}U", plan.workgroup_size]
         lets[f"{prefix}GX"] = ["min", f"{prefix}G", spec.target.max_workgroups_per_dimension]
     return lets
+
+
+def _language_features(program: Program) -> set[str]:
+    """Return the features of WGSL, of those that an implementation may lack, that the text of a program uses."""
+    builtins = {node.name for kernel in program.kernels for node in walk_body(kernel.body) if isinstance(node, ir.Builtin)}
+    return {"packed_4x8_integer_dot_product"} if "unpack4xU8" in builtins else set()
 
 
 def _view(x: str, axis: int) -> dict[str, Formula]:

@@ -84,7 +84,7 @@ group = 1
         ('[["kernel"]]\nx = "float32"\n', "QG910", (1, 1), "a kernel needs `op`"),
         (HEAD + "y = 'uint5'\n", "QG101", (1, 1), "there is no dtype `uint5`"),
         (HEAD + "blocked = '-1:0'\n", "QG223", (1, 1), "a block of 0 elements is not possible"),
-        (HEAD + "shape = [65536, 65536]\n", "QG302", (1, 1), "[65536, 65536] has more than 2^32 - 64 elements"),
+        (HEAD + "shape = [65536, 65536]\n", "QG302", (1, 1), "[65536, 65536] has more than 2^32 - 128 elements"),
         (HEAD + "\n[[kernel]\n", "QG909", (5, 9), "this is not TOML: Expected ']]' at the end of an array declaration"),
     ],
     ids=lambda value: str(value).replace("\n", " ")[-30:],

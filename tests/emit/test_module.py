@@ -126,7 +126,7 @@ def test_the_header_has_the_formula_and_the_shapes() -> None:
 //   y             uint4    [64, 100]  8 in a word, first in the lowest bits
 //
 // Numerics: strict, bit-exact on every conforming WebGPU implementation.
-// Dispatch: 13 workgroups of 64; an invocation computes 8 elements.
+// Dispatch: 7 workgroups of 128; an invocation computes 8 elements.
 """
     )
 

@@ -132,9 +132,9 @@ def test_an_invocation_owns_whole_words_of_every_element_operand(x: str, y: str,
 
 def test_more_workgroups_than_a_dimension_has_are_folded_into_rows() -> None:
     folded = load_target("webgpu:max_workgroups_per_dimension=7")
-    flat, tall = (plan(program(), PerTensor(), (count,), folded) for count in (4 * 64 * 7, 4 * 64 * 7 + 1))
+    flat, tall = (plan(program(), PerTensor(), (count,), folded) for count in (4 * 128 * 7, 4 * 128 * 7 + 1))
     assert (flat.row, flat.workgroups) == (None, (7, 1))
-    assert (tall.row, tall.workgroups) == (ir.Literal(7 * 64, Scalar.U32), (7, 2))
+    assert (tall.row, tall.workgroups) == (ir.Literal(7 * 128, Scalar.U32), (7, 2))
     uniform = plan(program(), PerTensor(), None, folded)
     assert uniform.row is not None
     assert ir.Uniform("groups_x") in walk_expr(uniform.row)
@@ -142,7 +142,7 @@ def test_more_workgroups_than_a_dimension_has_are_folded_into_rows() -> None:
 
 def test_more_elements_than_a_u32_counts_are_refused() -> None:
     assert plan(program(), PerTensor(), (MAX_ELEMENTS,)).count == ir.Literal(MAX_ELEMENTS, Scalar.U32)
-    with pytest.raises(QgenError, match="more than 2\\^32 - 64 elements") as caught:
+    with pytest.raises(QgenError, match="more than 2\\^32 - 128 elements") as caught:
         plan(program(), PerTensor(), (MAX_ELEMENTS + 1,))
     assert caught.value.code == "QG302"
 

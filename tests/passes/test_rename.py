@@ -12,7 +12,7 @@ from qgen.ir.rewrite import walk_body
 from qgen.passes.rename import RESERVED, _safe, is_reserved
 from qgen.shapes import PerAxis
 from qgen.validate import validate_texts
-from tests.passes.build import FORMULA, lower
+from tests.passes.build import DTYPES_OF_FORMULA, FORMULA, lower
 
 FOREIGN = """
     NULL Self abstract alignas alignof and as asm assert async atomic auto await become bitand bitcast bool boolean box break buffer
@@ -139,7 +139,7 @@ def test_no_two_names_become_one(name: str, safe: str) -> None:
 @pytest.mark.parametrize("name", ["mul_f32", "Parts", "x", "x_scale", "scale"])
 def test_an_entry_point_may_not_take_a_name_of_the_text(name: str) -> None:
     with pytest.raises(QgenError, match=f"`{name}` cannot name an entry point: it names something else in the text") as caught:
-        lower(FORMULA, entry_point=name)
+        lower(FORMULA, {**DTYPES_OF_FORMULA, "X": "uint16"}, entry_point=name)
     assert caught.value.code == "QG105"
 
 

@@ -128,6 +128,33 @@ def last_held(expr: ir.Expr) -> ir.Expr:
             return expr
 
 
+def late_axis(expr: ir.Expr) -> ir.Expr:
+    """Begin the axis again one element late."""
+    match expr:
+        case ir.Binary("==", moved, ir.Uniform("axis") as axis, Scalar.BOOL):
+            return ir.Binary("==", moved, binary("+", axis, u32(1)), Scalar.BOOL)
+        case _:
+            return expr
+
+
+def any_columns(expr: ir.Expr) -> ir.Expr:
+    """Walk down rows that are not whole pieces."""
+    match expr:
+        case ir.Binary("==", ir.Binary("%", ir.Uniform("axis"), ir.Literal(16), _), _, Scalar.BOOL):
+            return ir.Literal(value=True, type=Scalar.BOOL)
+        case _:
+            return expr
+
+
+def any_rows(expr: ir.Expr) -> ir.Expr:
+    """Walk down rows of which there are not enough."""
+    match expr:
+        case ir.Binary("==", ir.Binary("%", ir.Binary("/", ir.Uniform("n"), ir.Uniform("axis"), _), _, _), _, Scalar.BOOL):
+            return ir.Literal(value=True, type=Scalar.BOOL)
+        case _:
+            return expr
+
+
 def _place(kind: str, title: str, made_by: Rewrite, shape: tuple[int, ...], **choices: object) -> Fault:
     return Fault(
         kind, title, made_by, QUANTIZE, {"x": "float32", "y": "uint8", "zero_point": True, "granularity": PerTensor()} | choices, shape
@@ -151,6 +178,9 @@ FAULTS = (
     _place("6 bits", "a word too few for the last codes", Rewrite(few_words), ROUND, y="float6e2m3", zero_point=False),
     _place("group", "incomplete blocks not counted", Rewrite(floor_blocks), (64, 66), granularity=Blocked(-1, 3)),
     _place("group", "the axis does not begin again", Rewrite(unwrapped_axis), (1, 4096), granularity=PerAxis(1)),
+    _place("step", "the axis begins again too late", Rewrite(late_axis), (1, 4096), granularity=PerAxis(1), numerics="exact"),
+    _place("walk", "columns that are not whole", Rewrite(any_columns), (30, 90), granularity=PerAxis(1), numerics="exact"),
+    _place("walk", "rows that are too few", Rewrite(any_rows), (30, 90), granularity=PerAxis(1), numerics="exact"),
     _place("fold", "a row of the dispatch too short", Rewrite(short_row), (500,), target=FEW_ROWS),
     _place("fold", "a row of the dispatch too long", Rewrite(long_row), (500,), target=FEW_ROWS),
 )

@@ -20,6 +20,8 @@ from tests.worst.harness import check_under_models
 
 SIZES: Final = (*range(1, 34), 257)
 """Every number of elements up to two invocations' and one; and one at which an element each has every kind of scale."""
+ROWS: Final = ((8, 24), (6, 32), (8, 48), (2, 3, 128))
+"""Shapes whose rows or columns are almost what lets an invocation walk down rows, and one that is, of groups of one axis each."""
 _WORST_SHAPES: Final = {"per_tensor": (515,), "per_axis": (29, 23), "blocked": (2, 35)}
 """Of one scale enough elements that some invocations end with four ordinary ones after a hard one."""
 _ROUNDS: Final = 4
@@ -40,6 +42,10 @@ def _findings(kernel: Kernel) -> Iterator[str]:
     is_flat = kernel.request.granularity in {PerTensor(), PerAxis(0)}
     if is_flat:
         result = check_kernel(kernel, "cpu", [(size,) for size in SIZES], seed=5, rounds=1)
+        if not result.ok:
+            yield str(result)
+    if kernel.request.granularity == PerAxis(1):
+        result = check_kernel(kernel, "cpu", ROWS, seed=6, rounds=1)
         if not result.ok:
             yield str(result)
     if kernel.request.granularity == PerAxis(0):

@@ -14,7 +14,7 @@ from qgen.ir.program import Function, Param
 from qgen.ir.rewrite import walk_body
 from qgen.ir.types import Scalar, Vector
 from qgen.kernel import compile_request
-from tests.passes.test_quads import CASES
+from tests.passes.test_pieces import CASES
 from tests.worst.harness import check_under_models, evaluate_under
 
 F32X4 = Vector(Scalar.F32)

@@ -1,4 +1,4 @@
-"""The quick loops on four elements at a time: how they read for each way in which groups and words lie, and that they change no bit."""
+"""The quick loops on a piece of elements at a time: how they read however groups and words lie, and that they change no bit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from qgen.ir import nodes as ir
 from qgen.ir.print import print_body
 from qgen.ir.rewrite import walk_body, walk_stmts
 from qgen.kernel import compile_request
+from qgen.passes.lay import GroupLevel
 from qgen.passes.pipeline import Variant, lower_program
-from qgen.passes.plan import GroupLevel, Plan
+from qgen.passes.plan import Plan
 from qgen.request import Request, make_request
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from qgen.target import load_target
@@ -58,26 +59,33 @@ class Case:
 
 
 CASES: Mapping[str, Case] = {
-    "invocation": Case("float32", "uint8", PerAxis(0), (3, 32), GroupLevel.INVOCATION, "x"),
-    "invocation-whole": Case("uint8", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "y", zero_point=True),
+    "invocation": Case("float32", "uint8", PerAxis(0), (3, 32), GroupLevel.INVOCATION, "x y"),
+    "invocation-whole": Case("uint8", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "x y", zero_point=True),
     "invocation-odd": Case("float32", "uint8", PerTensor(), (67,), GroupLevel.INVOCATION),
     "invocation-uniforms": Case("float32", "uint8", PerTensor(), None, GroupLevel.INVOCATION),
-    "invocation-fast": Case("float32", "uint8", PerTensor(), (64,), GroupLevel.INVOCATION, "x", mode="fast"),
+    "invocation-fast": Case("float32", "uint8", PerTensor(), (64,), GroupLevel.INVOCATION, "x y", mode="fast"),
     "invocation-fast-odd": Case("float32", "uint8", PerTensor(), (67,), GroupLevel.INVOCATION, mode="fast"),
-    "quad-axis": Case("float32", "int8", PerAxis(0), (5, 20), GroupLevel.QUAD, "x", zero_point=True),
-    "quad-block": Case("int8", "float32", Blocked(-1, 4), (2, 8), GroupLevel.QUAD, "y"),
-    "run-axis": Case("int8", "float32", PerAxis(1), (3, 8), GroupLevel.RUN, "x_scale y", zero_point=True),
-    "run-block": Case("float32", "uint4", Blocked(0, 3), (5, 4), GroupLevel.RUN, "x y_scale", zero_point=True),
-    "run-halves": Case("int8", "float16", PerAxis(1), (3, 8), GroupLevel.RUN, scale="float16"),
+    "piece-axis": Case("float32", "int8", PerAxis(0), (5, 48), GroupLevel.PIECE, "x y", zero_point=True),
+    "piece-block": Case("int8", "float32", Blocked(-1, 16), (2, 32), GroupLevel.PIECE, "x y"),
+    "piece-small": Case("int8", "float32", Blocked(-1, 4), (2, 8), GroupLevel.PIECE, "y"),
+    "pair-axis": Case("int8", "float32", PerAxis(0), (4, 23), GroupLevel.PAIR, "y", zero_point=True),
+    "pair-block": Case("float32", "uint8", Blocked(-1, 20), (2, 40), GroupLevel.PAIR, "x y"),
+    "run-axis": Case("int8", "float32", PerAxis(1), (3, 16), GroupLevel.RUN, "x x_scale x_zero_point y", zero_point=True),
+    "run-rows": Case("uint8", "float32", PerAxis(1), (4, 32), GroupLevel.RUN, "x x_scale x_zero_point y", zero_point=True),
+    "run-block": Case("float32", "uint4", Blocked(0, 4), (8, 16), GroupLevel.RUN, "x y_scale", zero_point=True),
+    "run-halves": Case("int8", "float16", PerAxis(1), (3, 8), GroupLevel.RUN, "x_scale y", scale="float16"),
+    "element-columns": Case("int8", "float32", PerAxis(1), (32, 5), GroupLevel.ELEMENT, "x y", zero_point=True),
     "element": Case("int8", "float32", PerAxis(1), (4, 7), GroupLevel.ELEMENT, "y", zero_point=True),
     "element-block": Case("float32", "uint8", Blocked(-1, 3), (2, 10), GroupLevel.ELEMENT, "x"),
-    "element-uniforms": Case("float32", "uint8", Blocked(-1, 3), None, GroupLevel.ELEMENT),
-    "x-2-bits": Case("uint2", "float32", PerTensor(), (40,), GroupLevel.INVOCATION, "y"),
-    "x-4-bits": Case("int4", "float32", PerTensor(), (40,), GroupLevel.INVOCATION, "y"),
-    "x-16-bits": Case("float16", "uint8", PerTensor(), (40,), GroupLevel.INVOCATION, scale="float16"),
-    "y-2-bits": Case("float32", "uint2", PerTensor(), (40,), GroupLevel.INVOCATION, "x"),
-    "y-4-bits": Case("float32", "int4", PerTensor(), (40,), GroupLevel.INVOCATION, "x"),
-    "y-16-bits": Case("float32", "int16", PerTensor(), (40,), GroupLevel.INVOCATION, "x"),
+    "alike-axis": Case("uint8", "float32", PerAxis(1), None, GroupLevel.ALIKE, zero_point=True),
+    "alike-block": Case("float32", "uint4", Blocked(-1, 32), None, GroupLevel.ALIKE, zero_point=True),
+    "alike-short-block": Case("float32", "uint8", Blocked(-1, 3), None, GroupLevel.ALIKE),
+    "x-2-bits": Case("uint2", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "y"),
+    "x-4-bits": Case("int4", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "y"),
+    "x-16-bits": Case("float16", "uint8", PerTensor(), (64,), GroupLevel.INVOCATION, "x y", scale="float16"),
+    "y-2-bits": Case("float32", "uint2", PerTensor(), (64,), GroupLevel.INVOCATION, "x"),
+    "y-4-bits": Case("float32", "int4", PerTensor(), (64,), GroupLevel.INVOCATION, "x"),
+    "y-16-bits": Case("float32", "int16", PerTensor(), (64,), GroupLevel.INVOCATION, "x y"),
 }
 
 
@@ -93,7 +101,7 @@ def test_quick_loops_read_well(title: str, golden: Goldens) -> None:
     plan = plans_of(case.request)[-1]
     assert (plan.group_level, plan.wide, plan.is_wide) == (case.level, frozenset(case.wide.split()), True)
     legal = compile_kernel(case.request).legal
-    golden.check(f"ir/quads-{title}.txt", "\n".join([*print_body(legal.kernels[-1].body, 0), ""]))
+    golden.check(f"ir/pieces-{title}.txt", "\n".join([*print_body(legal.kernels[-1].body, 0), ""]))
 
 
 def test_every_level_is_shown_and_every_width() -> None:
@@ -112,7 +120,7 @@ def test_both_compilers_take_the_loops() -> None:
 def test_cases_give_the_bits_of_strict_ones(title: str) -> None:
     """But for `fast`, which promises none."""
     case = replace(CASES[title], mode="exact")
-    shapes = [case.shape] if case.shape else [(3, 5), (4, 16), (2, 3, 7)]
+    shapes = [case.shape] if case.shape else [(3, 5), (8, 16), (2, 3, 7), (2, 3, 128), (16, 32)]
     for seed, shape in enumerate((*shapes, *shapes)):
         assert_alike(case.request, shape, seed)
 
@@ -142,10 +150,10 @@ def variants(draw: st.DrawFn) -> tuple[Request, tuple[int, ...]]:
     """Return a kernel of any dtypes, with a shape that is baked or not, and the shape to run it on."""
     kind = draw(st.sampled_from(("per_tensor", "per_axis", "blocked")))
     request = draw(st.sampled_from(requests_with_quick_code(kind)))
-    dims = st.one_of(st.integers(1, 9), st.sampled_from((4, 8, 12, 16, 20, 32, 64)))
+    dims = st.one_of(st.integers(1, 9), st.sampled_from((4, 8, 12, 16, 20, 23, 32, 37, 64)))
     shape = tuple(draw(st.lists(dims, min_size=1, max_size=3)))
     axis = draw(st.integers(0, len(shape) - 1))
-    block = draw(st.sampled_from((1, 2, 3, 4, 8, 16)))
+    block = draw(st.sampled_from((1, 2, 3, 4, 8, 16, 18, 32)))
     granularities: dict[str, Granularity] = {"per_tensor": PerTensor(), "per_axis": PerAxis(axis), "blocked": Blocked(axis, block)}
     lanes = draw(st.sampled_from((4, 8, 16, 24, 64)))
     baked = shape if draw(st.booleans()) else None
