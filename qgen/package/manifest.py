@@ -15,7 +15,7 @@ from qgen.package.kernels import SINCE, VARIABLES, Row, Variant
 from qgen.passes.plan import MAX_ELEMENTS
 
 MANIFEST_SPEC: Final = "2.1"
-DEFAULT_WORKGROUP_SIZE: Final = 64
+DEFAULT_WORKGROUP_SIZE: Final = 128
 
 _UNIFORMS: Final = {
     "n": "n",
