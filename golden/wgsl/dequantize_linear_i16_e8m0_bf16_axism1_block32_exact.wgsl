@@ -19,6 +19,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -34,7 +35,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let x_word = x[2u * quad];
         let x_word_2 = x[2u * quad + 1u];
         let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
-        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) % vec4u(params.inner);
         let x_scale_codes = vec4u((x_scale[group.x / 4u] >> (8u * (group.x % 4u))) & 255u, (x_scale[group.y / 4u] >> (8u * (group.y % 4u))) & 255u, (x_scale[group.z / 4u] >> (8u * (group.z % 4u))) & 255u, (x_scale[group.w / 4u] >> (8u * (group.w % 4u))) & 255u);
         let scale = e8m0_to_f32_4(x_scale_codes);
         let is_plain = scale_product_takes_s_4(scale);
@@ -47,7 +48,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
             let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
             word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale) << (16u * (i % 2u));
         }

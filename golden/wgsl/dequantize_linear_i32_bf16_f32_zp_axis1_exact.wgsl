@@ -20,6 +20,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -33,7 +34,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var q = 0u; q < select(0u, 4u, whole); q++) {
         let quad = 4u * unit + q;
         let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis);
         let x_zero_point_codes = vec4u(x_zero_point[group.x], x_zero_point[group.y], x_zero_point[group.z], x_zero_point[group.w]);
         let zero_point = sign_extend_int32_4(x_zero_point_codes);
         let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
@@ -48,7 +49,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     let again = select(first, end, whole && held);
     for (var i = again; i < end; i++) {
-        let group = i / params.inner % params.axis;
+        let group = (i + params.axis_start) / params.inner % params.axis;
         let zero_point = sign_extend_int32(x_zero_point[group]);
         let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
         y[i] = dequantize_linear(x[i], zero_point, scale);

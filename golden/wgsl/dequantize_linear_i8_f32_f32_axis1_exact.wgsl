@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -32,7 +33,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let quad = 4u * unit + q;
         let x_word = x[quad];
         let x_codes = (vec4u(x_word) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis);
         let x_scale_codes = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
         let scale = x_scale_codes;
         let is_plain = scale_product_takes_s_4(scale);
@@ -45,7 +46,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     let again = select(first, end, whole && held);
     for (var i = again; i < end; i++) {
-        let group = i / params.inner % params.axis;
+        let group = (i + params.axis_start) / params.inner % params.axis;
         let scale = x_scale[group];
         y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
     }

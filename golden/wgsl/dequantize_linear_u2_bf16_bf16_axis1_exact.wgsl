@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -33,7 +34,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let quad = 4u * unit + q;
         let x_word_2 = x[quad / 4u] >> (8u * (quad % 4u));
         let x_codes = (vec4u(x_word_2) >> vec4u(0u, 2u, 4u, 6u)) & vec4u(3u);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis);
         let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
         let scale = bf16_to_f32_4(x_scale_codes);
         let is_plain = scale_product_takes_s_4(scale);
@@ -46,7 +47,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
             word |= dequantize_linear((x_word >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
         }

@@ -21,6 +21,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -35,7 +36,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let quad = 4u * unit + q;
         let x_word = x[quad / 2u] >> (16u * (quad % 2u));
         let x_codes = (vec4u(x_word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
-        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+        let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) % vec4u(params.inner);
         let x_zero_point_codes = vec4u((x_zero_point[group.x / 8u] >> (4u * (group.x % 8u))) & 15u, (x_zero_point[group.y / 8u] >> (4u * (group.y % 8u))) & 15u, (x_zero_point[group.z / 8u] >> (4u * (group.z % 8u))) & 15u, (x_zero_point[group.w / 8u] >> (4u * (group.w % 8u))) & 15u);
         let zero_point = zero_extend_uint4_4(x_zero_point_codes);
         let x_scale_codes = vec4u((x_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (x_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (x_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (x_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
@@ -50,7 +51,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
             let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
             let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
             word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));

@@ -21,6 +21,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -38,7 +39,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
             let x_word = x[2u * quad];
             let x_word_2 = x[2u * quad + 1u];
             let x_codes = vec4u(x_word & 65535u, x_word >> 16u, x_word_2 & 65535u, x_word_2 >> 16u);
-            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) % vec4u(params.inner);
             let y_scale_codes = vec4u((y_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (y_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (y_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (y_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
             let scale = y_scale_codes;
             let y_zero_point_codes = vec4u((y_zero_point[group.x / 8u] >> (4u * (group.x % 8u))) & 15u, (y_zero_point[group.y / 8u] >> (4u * (group.y % 8u))) & 15u, (y_zero_point[group.z / 8u] >> (4u * (group.z % 8u))) & 15u, (y_zero_point[group.w / 8u] >> (4u * (group.w % 8u))) & 15u);
@@ -54,7 +55,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 8u) {
         var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
             let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u;
             let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
             word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 65535u, scale, zero_point) << (4u * (i % 8u));

@@ -19,6 +19,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -34,7 +35,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         for (var q = 0u; q < 2u; q++) {
             let quad = 2u * (2u * unit + w) + q;
             let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) % vec4u(params.inner);
+            let group = ((vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) / vec4u(params.axis) * vec4u(params.blocks) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis) / vec4u(32u)) * vec4u(params.inner) + (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) % vec4u(params.inner);
             let y_scale_codes = vec4u((y_scale[group.x / 2u] >> (16u * (group.x % 2u))) & 65535u, (y_scale[group.y / 2u] >> (16u * (group.y % 2u))) & 65535u, (y_scale[group.z / 2u] >> (16u * (group.z % 2u))) & 65535u, (y_scale[group.w / 2u] >> (16u * (group.w % 2u))) & 65535u);
             let scale = ieee_to_f32_float16_4(y_scale_codes);
             let is_plain = saturate_quotient_float4e2m1_takes_s_4(scale);
@@ -48,7 +49,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 8u) {
         var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
             let scale = ieee_to_f32_float16((y_scale[group / 2u] >> (16u * (group % 2u))) & 65535u);
             word |= quantize_linear(x[i], scale) << (4u * (i % 8u));
         }

@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -31,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var q = 0u; q < select(0u, 4u, whole); q++) {
         let quad = 4u * unit + q;
         let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+        let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis);
         let y_scale_codes = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
         let scale = y_scale_codes;
         let is_plain = convert_quotient_float8e5m2_takes_s_4(scale);
@@ -43,7 +44,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 4u) {
         var word = 0u;
         for (var i = start; i < min(start + 4u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let scale = y_scale[group];
             word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
         }

@@ -20,6 +20,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(64)
@@ -35,7 +36,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         for (var q = 0u; q < 2u; q++) {
             let quad = 2u * (2u * unit + w) + q;
             let x_codes = vec4u(x[4u * quad], x[4u * quad + 1u], x[4u * quad + 2u], x[4u * quad + 3u]);
-            let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u)) / vec4u(params.inner) % vec4u(params.axis);
+            let group = (vec4u(4u * quad) + vec4u(0u, 1u, 2u, 3u) + vec4u(params.axis_start)) / vec4u(params.inner) % vec4u(params.axis);
             let y_scale_codes = vec4u((y_scale[group.x / 4u] >> (8u * (group.x % 4u))) & 255u, (y_scale[group.y / 4u] >> (8u * (group.y % 4u))) & 255u, (y_scale[group.z / 4u] >> (8u * (group.z % 4u))) & 255u, (y_scale[group.w / 4u] >> (8u * (group.w % 4u))) & 255u);
             let scale = convert_ieee_float16_4(e8m0_to_f32_4(y_scale_codes));
             let y_zero_point_codes = vec4u((y_zero_point[group.x / 8u] >> (4u * (group.x % 8u))) & 15u, (y_zero_point[group.y / 8u] >> (4u * (group.y % 8u))) & 15u, (y_zero_point[group.z / 8u] >> (4u * (group.z % 8u))) & 15u, (y_zero_point[group.w / 8u] >> (4u * (group.w % 8u))) & 15u);
@@ -52,7 +53,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = again; start < end; start += 8u) {
         var word = 0u;
         for (var i = start; i < min(start + 8u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
             let zero_point = sign_extend_int4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
             word |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));

@@ -94,11 +94,15 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     size = target.workgroup_size
     index = ir.Name("i", Scalar.U32)
     if shape is None:
-        uniforms = (names.count, names.units, names.groups_x, *_extent_names(kernel, granularity))
+        extents = _extent_names(kernel, granularity)
+        # A program of several kernels computes the whole tensor, and no part of it begins elsewhere.
+        start = ("axis_start",) if extents and len(program.kernels) == 1 else ()
+        uniforms = (names.count, names.units, names.groups_x, *extents, *start)
         fields = {name: ir.Uniform(name) for name in uniforms}
         group = _literal(0)
         if kernel.domain is Domain.ELEMENTS:
-            group = _group_index(index, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
+            element = _binary("+", index, fields["axis_start"]) if start else index
+            group = _group_index(element, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
         return Plan(
             granularity=granularity,
             view=None,
@@ -120,7 +124,8 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     view = make_view(granularity, shape)
     # An empty tensor too has its parts in the text, where they must fit a u32.
     if max(view.count, max(view.axis, 1) * max(view.inner, 1)) > MAX_ELEMENTS:
-        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 64 elements", hint="split the tensor along its first axis")
+        hint = "leave the shape out (`--shapes uniform`): a kernel with uniforms runs on parts of a tensor"
+        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 64 elements", hint=hint)
     count = view.count if kernel.domain is Domain.ELEMENTS else group_count(granularity, view)
     units = -(-count // lanes)
     workgroups = -(-units // size)

@@ -49,7 +49,7 @@ def test_the_passes_and_what_each_binds() -> None:
     ]
     assert sidecar["on_empty"] == {"y_scale": 0x3F800000, "y_zero_point": 0}
     assert sidecar["requires"]["limits"]["maxStorageBuffersPerShaderStage"] == 4
-    assert sidecar["chunks"] == []
+    assert sidecar["chunks"] is None
 
 
 def test_scratch_is_of_words_one_for_each_group() -> None:
