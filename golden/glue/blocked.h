@@ -294,7 +294,7 @@ static inline const char *blocked_make_plan(const blocked_shapes *shapes, uint64
         }
     }
     plan->runs = qgen_ceil_div(plan->extents.count, plan->length);
-    blocked_run run; /* the first is the largest */
+    blocked_run run; /* tells of all: the length is such that none of several is too large */
     error = blocked_make_run(plan, 0, &run);
     for (int i = 0; i < BLOCKED_TENSORS && error == NULL; ++i) {
         error = run.sizes[i] == 0 ? "a tensor has no elements" : run.sizes[i] > limit ? "a tensor is too large for a binding" : NULL;

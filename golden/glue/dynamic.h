@@ -241,7 +241,7 @@ static inline const char *dynamic_make_plan(const dynamic_shapes *shapes, uint64
         return NULL;
     }
     plan->runs = 1;
-    dynamic_run run; /* the first is the largest */
+    dynamic_run run; /* tells of all: the length is such that none of several is too large */
     error = dynamic_make_run(plan, 0, &run);
     for (int i = 0; i < DYNAMIC_TENSORS && error == NULL; ++i) {
         error = run.sizes[i] == 0 ? "a tensor has no elements" : run.sizes[i] > limit ? "a tensor is too large for a binding" : NULL;
