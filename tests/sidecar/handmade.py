@@ -87,7 +87,7 @@ def sidecar(buffers: Sequence[dict[str, Any]], passes: Sequence[dict[str, Any]],
 
 def tensor(name: str, role: str, element: dict[str, Any], size_bytes: object, count: object = ("numel", "x")) -> dict[str, Any]:
     count = list(count) if isinstance(count, tuple) else count
-    return {"name": name, "role": role, "element": element, "count": count, "size_bytes": size_bytes}
+    return {"name": name, "role": role, "element": dict(element), "count": count, "size_bytes": size_bytes}
 
 
 def times_three(wgsl: str = TIMES, *, row: int = 65535) -> dict[str, Any]:
