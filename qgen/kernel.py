@@ -135,11 +135,15 @@ class Kernel:
         """Return the outputs where x has no elements: nothing is dispatched, and what is left are constants."""
         import numpy as np  # numpy is not needed to emit
 
+        from qgen.arrays import from_codes, pack_words  # the same
+
+        x = plan.shapes[self.inputs[0]]
+        groups = scale_shape(self.request.granularity, x)
         outputs: dict[str, NDArray[np.uint32]] = {}
         for operand in self.compiled.checked.outputs:
-            code, layout, bits = operand.on_empty or 0, operand.dtype.layout, operand.dtype.bits
-            word = sum(code << (bits * position) for position in range(layout.elements))
-            outputs[operand.name] = np.full(plan.sizes[operand.name] // 4, word, np.uint32)
+            shape = groups if operand.per_group else x
+            codes = np.full(shape, operand.on_empty or 0, np.uint32)
+            outputs[operand.name] = pack_words(from_codes(codes, operand.dtype, shape), operand.dtype)
         return outputs
 
     def reference(self, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -79,36 +79,6 @@ static inline bool qgen_is_shape(qgen_shape shape) {
     return true;
 }
 
-/* What of a tensor belongs to a step of the extent that is cut, none where all of it is bound; where a part may begin, what it has at most. */
-typedef struct qgen_part {
-    int64_t elements, multiple, most, bits;
-} qgen_part;
-
-static inline void qgen_set_part(qgen_part *part, int64_t elements, int64_t multiple, int64_t most, int64_t bits) {
-    part->elements = elements;
-    part->multiple = multiple;
-    part->most = most;
-    part->bits = bits;
-}
-
-/* Returns how many steps one run has, a part beginning where all tensors can be bound; 0 where no part is small enough. */
-static inline int64_t qgen_run_steps(const qgen_part *parts, int count, int64_t max_binding_size) {
-    int64_t steps = 1;
-    for (int i = 0; i < count;) {
-        const bool begins_well = steps * (parts[i].elements % parts[i].multiple) % parts[i].multiple == 0;
-        steps += begins_well ? 0 : 1;
-        i = begins_well ? i + 1 : 0;
-    }
-    int64_t times = INT64_C(1) << 40;
-    for (int i = 0; i < count; ++i) {
-        const int64_t elements = steps * parts[i].elements;
-        if (elements > 0) {
-            times = qgen_min(times, qgen_min(parts[i].most / elements, max_binding_size / (elements * parts[i].bits / 8)));
-        }
-    }
-    return times * steps;
-}
-
 #endif
 
 /* The tensors. */
@@ -162,7 +132,6 @@ typedef struct dynamic_plan {
     int64_t sizes[DYNAMIC_TENSORS];
     int64_t runs;
     dynamic_extents extents;
-    int64_t length; /* of the extent that is cut, in one run */
 } dynamic_plan;
 
 /* One part of the tensors: where it begins in each and how much of it is bound, in bytes; uniforms, and the workgroups of each pass. */
@@ -217,29 +186,27 @@ static inline const char *dynamic_dispatch(const dynamic_extents *extents, dynam
     const int64_t workgroups = qgen_ceil_div(invocations, 128);
     const int64_t workgroups_x = qgen_min(workgroups, 65535);
     if (!(qgen_ceil_div(workgroups, qgen_max(workgroups_x, 1)) <= 65535)) return "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535";
-    const int64_t group_workgroups_x = qgen_min(1, 65535);
-    if (!(qgen_ceil_div(1, qgen_max(group_workgroups_x, 1)) <= 65535)) return "needs ceil(1 / max(group_workgroups_x, 1)) <= 65535";
     const int64_t reduce_invocations = qgen_ceil_div(extents->count, 64);
     const int64_t reduce_workgroups = qgen_ceil_div(reduce_invocations, 128);
     const int64_t reduce_workgroups_x = qgen_min(reduce_workgroups, 65535);
     if (!(qgen_ceil_div(reduce_workgroups, qgen_max(reduce_workgroups_x, 1)) <= 65535)) return "needs ceil(reduce_workgroups / max(reduce_workgroups_x, 1)) <= 65535";
-    if ((extents->count | invocations | workgroups_x | group_workgroups_x | reduce_invocations | reduce_workgroups_x) >> 32 != 0) return "a uniform is no u32";
+    if ((extents->count | invocations | workgroups_x | reduce_invocations | reduce_workgroups_x) >> 32 != 0) return "a uniform is no u32";
     run->params.n = (uint32_t)extents->count;
     run->params.units = (uint32_t)invocations;
     run->params.groups_x = (uint32_t)workgroups_x;
     run->params.groups = 1;
     run->params.group_units = 1;
-    run->params.group_groups_x = (uint32_t)group_workgroups_x;
+    run->params.group_groups_x = 1;
     run->params.reduce_units = (uint32_t)reduce_invocations;
     run->params.reduce_groups_x = (uint32_t)reduce_workgroups_x;
-    run->dispatches[0][0] = (uint32_t)group_workgroups_x;
-    run->dispatches[0][1] = (uint32_t)qgen_ceil_div(1, group_workgroups_x);
+    run->dispatches[0][0] = 1;
+    run->dispatches[0][1] = 1;
     run->dispatches[0][2] = 1;
     run->dispatches[1][0] = (uint32_t)reduce_workgroups_x;
     run->dispatches[1][1] = (uint32_t)qgen_ceil_div(reduce_workgroups, reduce_workgroups_x);
     run->dispatches[1][2] = 1;
-    run->dispatches[2][0] = (uint32_t)group_workgroups_x;
-    run->dispatches[2][1] = (uint32_t)qgen_ceil_div(1, group_workgroups_x);
+    run->dispatches[2][0] = 1;
+    run->dispatches[2][1] = 1;
     run->dispatches[2][2] = 1;
     run->dispatches[3][0] = (uint32_t)workgroups_x;
     run->dispatches[3][1] = (uint32_t)qgen_ceil_div(workgroups, workgroups_x);
@@ -250,12 +217,11 @@ static inline const char *dynamic_dispatch(const dynamic_extents *extents, dynam
 /* Says what one run of a plan binds and dispatches. Returns NULL, or what is wrong. */
 static inline const char *dynamic_make_run(const dynamic_plan *plan, int64_t index, dynamic_run *run) {
     dynamic_extents extents = plan->extents;
-    int64_t counts[DYNAMIC_TENSORS];
     (void)index; /* there is only one */
     for (int i = 0; i < DYNAMIC_TENSORS; ++i) {
         run->offsets[i] = 0;
+        run->sizes[i] = plan->sizes[i];
     }
-    dynamic_measure(&extents, counts, run->sizes);
     return dynamic_dispatch(&extents, run);
 }
 
@@ -271,12 +237,11 @@ static inline const char *dynamic_make_plan(const dynamic_shapes *shapes, uint64
     }
     dynamic_measure(&plan->extents, plan->counts, plan->sizes);
     plan->runs = 0;
-    plan->length = 0;
     if (plan->sizes[DYNAMIC_Y] == 0 || plan->sizes[DYNAMIC_Y_SCALE] == 0 || plan->sizes[DYNAMIC_Y_ZERO_POINT] == 0) {
         return NULL;
     }
     plan->runs = 1;
-    dynamic_run run; /* the first is the largest */
+    dynamic_run run; /* tells of all: the length is such that none of several is too large */
     error = dynamic_make_run(plan, 0, &run);
     for (int i = 0; i < DYNAMIC_TENSORS && error == NULL; ++i) {
         error = run.sizes[i] == 0 ? "a tensor has no elements" : run.sizes[i] > limit ? "a tensor is too large for a binding" : NULL;

@@ -124,8 +124,6 @@ function dispatch({ count }) {
   const workgroups = Math.ceil(invocations / 128);
   const workgroupsX = Math.min(workgroups, 65535);
   check(Math.ceil(workgroups / Math.max(workgroupsX, 1)) <= 65535, 'needs ceil(workgroups / max(workgroups_x, 1)) <= 65535');
-  const groupWorkgroupsX = Math.min(1, 65535);
-  check(Math.ceil(1 / Math.max(groupWorkgroupsX, 1)) <= 65535, 'needs ceil(1 / max(group_workgroups_x, 1)) <= 65535');
   const reduceInvocations = Math.ceil(count / 64);
   const reduceWorkgroups = Math.ceil(reduceInvocations / 128);
   const reduceWorkgroupsX = Math.min(reduceWorkgroups, 65535);
@@ -138,15 +136,15 @@ function dispatch({ count }) {
         [8, 'groups_x', workgroupsX],
         [12, 'groups', 1],
         [16, 'group_units', 1],
-        [20, 'group_groups_x', groupWorkgroupsX],
+        [20, 'group_groups_x', 1],
         [24, 'reduce_units', reduceInvocations],
         [28, 'reduce_groups_x', reduceWorkgroupsX],
       ]),
     },
     dispatches: [
-      [groupWorkgroupsX, Math.ceil(1 / groupWorkgroupsX), 1],
+      [1, 1, 1],
       [reduceWorkgroupsX, Math.ceil(reduceWorkgroups / reduceWorkgroupsX), 1],
-      [groupWorkgroupsX, Math.ceil(1 / groupWorkgroupsX), 1],
+      [1, 1, 1],
       [workgroupsX, Math.ceil(workgroups / workgroupsX), 1],
     ],
   };
@@ -162,14 +160,14 @@ function words(bytes, fields) {
   return content;
 }
 
-/** Returns the part of the tensors that one run computes: where it begins in each, and what it binds and dispatches. */
-function planRun(extents, offsets, maxBindingSize) {
-  const { sizes } = measure(extents);
+/** Returns what one run binds and dispatches. */
+function planRun(extents, maxBindingSize) {
+  const { offsets, sizes } = { offsets: NOWHERE, ...measure(extents) };
   for (const [name, size] of Object.entries(sizes)) {
     check(size > 0, `${name} has no elements`);
     check(size <= maxBindingSize, `${name} has ${size} bytes, and the device binds ${maxBindingSize}`);
   }
-  return { offsets: { ...NOWHERE, ...offsets }, sizes, ...dispatch(extents) };
+  return { offsets, sizes, ...dispatch(extents) };
 }
 
 /**
@@ -180,7 +178,7 @@ export function plan(shapes, maxBindingSize = 134217728) {
   const extents = readShapes(shapes);
   const { counts, sizes } = measure(extents);
   if (['y', 'y_scale', 'y_zero_point'].some(name => sizes[name] === 0)) return { counts, sizes, runs: [] };
-  return { counts, sizes, runs: [planRun(extents, {}, maxBindingSize)] };
+  return { counts, sizes, runs: [planRun(extents, maxBindingSize)] };
 }
 
 /** Returns the kernel on a device: its pipelines and layouts are made here, once. */

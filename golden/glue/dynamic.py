@@ -102,7 +102,7 @@ def plan(shapes: Mapping[str, Sequence[int]], max_binding_size: int = 134217728)
     counts, sizes = _measure(**extents)
     if any(sizes[name] == 0 for name in OUTPUTS):
         return Plan(counts, sizes, ())
-    return Plan(counts, sizes, (_plan_run(extents, {}, max_binding_size),))
+    return Plan(counts, sizes, (_plan_run(extents, max_binding_size),))
 
 
 def _check(holds: bool, message: str) -> None:
@@ -151,8 +151,6 @@ def _dispatch(count: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int],
     workgroups = _ceil_div(invocations, 128)
     workgroups_x = min(workgroups, 65535)
     _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")
-    group_workgroups_x = min(1, 65535)
-    _check(_ceil_div(1, max(group_workgroups_x, 1)) <= 65535, "needs ceil(1 / max(group_workgroups_x, 1)) <= 65535")
     reduce_invocations = _ceil_div(count, 64)
     reduce_workgroups = _ceil_div(reduce_invocations, 128)
     reduce_workgroups_x = min(reduce_workgroups, 65535)
@@ -168,15 +166,15 @@ def _dispatch(count: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int],
             (8, "groups_x", workgroups_x),
             (12, "groups", 1),
             (16, "group_units", 1),
-            (20, "group_groups_x", group_workgroups_x),
+            (20, "group_groups_x", 1),
             (24, "reduce_units", reduce_invocations),
             (28, "reduce_groups_x", reduce_workgroups_x),
         ),
     }
     dispatches = (
-        (group_workgroups_x, _ceil_div(1, group_workgroups_x), 1),
+        (1, 1, 1),
         (reduce_workgroups_x, _ceil_div(reduce_workgroups, reduce_workgroups_x), 1),
-        (group_workgroups_x, _ceil_div(1, group_workgroups_x), 1),
+        (1, 1, 1),
         (workgroups_x, _ceil_div(workgroups, workgroups_x), 1),
     )
     return uniforms, dispatches
@@ -191,12 +189,12 @@ def _words(size: int, *fields: tuple[int, str, int]) -> bytes:
     return bytes(content)
 
 
-def _plan_run(extents: dict[str, int], offsets: dict[str, int], max_binding_size: int) -> Run:
-    _, sizes = _measure(**extents)
+def _plan_run(extents: dict[str, int], max_binding_size: int) -> Run:
+    offsets, (_, sizes) = dict.fromkeys(BITS, 0), _measure(**extents)
     for name, size in sizes.items():
         _check(size > 0, f"{name} has no elements")
         _check(size <= max_binding_size, f"{name} has {size} bytes, and the device binds {max_binding_size}")
-    return Run(dict.fromkeys(BITS, 0) | offsets, sizes, *_dispatch(**extents))
+    return Run(offsets, sizes, *_dispatch(**extents))
 
 
 class Kernel:

@@ -182,8 +182,8 @@ pub const fn plan(shapes: &Shapes, max_binding_size: u64) -> Result<Plan, &'stat
     if sizes[tensor::Y] == 0 || sizes[tensor::Y_SCALE] == 0 || sizes[tensor::Y_ZERO_POINT] == 0 {
         return Ok(plan);
     }
-    plan.runs = 1;
     let mut i = 0;
+    plan.runs = 1;
     let first = match plan.run(0) {
         Ok(run) => run,
         Err(error) => return Err(error),
@@ -233,17 +233,13 @@ const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSOR
     if !(ceil_div(workgroups, greatest(workgroups_x, 1)) <= 65535) {
         return Err("needs ceil(workgroups / max(workgroups_x, 1)) <= 65535");
     }
-    let group_workgroups_x = least(1, 65535);
-    if !(ceil_div(1, greatest(group_workgroups_x, 1)) <= 65535) {
-        return Err("needs ceil(1 / max(group_workgroups_x, 1)) <= 65535");
-    }
     let reduce_invocations = ceil_div(extents.count, 64);
     let reduce_workgroups = ceil_div(reduce_invocations, 128);
     let reduce_workgroups_x = least(reduce_workgroups, 65535);
     if !(ceil_div(reduce_workgroups, greatest(reduce_workgroups_x, 1)) <= 65535) {
         return Err("needs ceil(reduce_workgroups / max(reduce_workgroups_x, 1)) <= 65535");
     }
-    if (extents.count | invocations | workgroups_x | group_workgroups_x | reduce_invocations | reduce_workgroups_x) >> 32 != 0 {
+    if (extents.count | invocations | workgroups_x | reduce_invocations | reduce_workgroups_x) >> 32 != 0 {
         return Err("a uniform is no u32");
     }
     Ok(Run {
@@ -255,14 +251,14 @@ const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSOR
             groups_x: workgroups_x as u32,
             groups: 1,
             group_units: 1,
-            group_groups_x: group_workgroups_x as u32,
+            group_groups_x: 1,
             reduce_units: reduce_invocations as u32,
             reduce_groups_x: reduce_workgroups_x as u32,
         },
         dispatches: [
-            [group_workgroups_x as u32, ceil_div(1, group_workgroups_x) as u32, 1],
+            [1, 1, 1],
             [reduce_workgroups_x as u32, ceil_div(reduce_workgroups, reduce_workgroups_x) as u32, 1],
-            [group_workgroups_x as u32, ceil_div(1, group_workgroups_x) as u32, 1],
+            [1, 1, 1],
             [workgroups_x as u32, ceil_div(workgroups, workgroups_x) as u32, 1],
         ],
     })

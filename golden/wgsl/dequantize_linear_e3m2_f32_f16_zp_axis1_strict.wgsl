@@ -20,6 +20,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -31,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let x_zero_point_bit = 6u * (group % 16u);
             let x_zero_point_at = group / 16u * 3u + x_zero_point_bit / 32u;
             let zero_point = finite_to_f32_float6e3m2(((x_zero_point[x_zero_point_at] >> (x_zero_point_bit % 32u)) | (x_zero_point[x_zero_point_at + u32((x_zero_point_bit % 32u) > 26u)] << ((32u - x_zero_point_bit % 32u) & 31u))) & 63u);

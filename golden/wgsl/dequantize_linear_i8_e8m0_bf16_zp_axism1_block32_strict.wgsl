@@ -21,6 +21,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -33,7 +34,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
             let zero_point = sign_extend_int8((x_zero_point[group / 4u] >> (8u * (group % 4u))) & 255u);
             let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
             word |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, zero_point, scale) << (16u * (i % 2u));

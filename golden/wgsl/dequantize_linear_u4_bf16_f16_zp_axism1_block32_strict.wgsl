@@ -21,6 +21,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -33,7 +34,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
             let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
             let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= dequantize_linear((x_word >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));

@@ -104,5 +104,5 @@ def _sidecar(program: Program, count: int, sha256: str) -> dict[str, Any]:
             },
         },
         "constraints": [["eq", ["numel", OPERANDS[1]], "N"]],
-        "chunks": [],
+        "chunks": None,
     }

@@ -8,8 +8,8 @@ from typing import Final
 
 from qgen.emit.glue import render_skeleton
 from qgen.glue.formula import Tree
-from qgen.glue.host import Host, Way
-from qgen.glue.statements import Lines, cut_lets, describe
+from qgen.glue.host import Chunks, Host
+from qgen.glue.statements import Lines, describe, used_names
 from qgen.glue.syntax import C, Syntax
 
 _ALIGNMENT: Final = 256
@@ -22,6 +22,8 @@ def write_c(host: Host, wgsl: str) -> dict[str, str]:
     upper = prefix.upper()
     syntax = replace(C, name=lambda name: f"extents->{name}" if name in host.extents else name)
     lines = Lines(syntax, let=lambda name, value: f"const int64_t {name} = {value};", check=_check)
+    run_syntax = replace(C, name=lambda name: f"extents->{name}" if name in host.run_extents else name)
+    run_lines = replace(lines, syntax=run_syntax)
     reading = Lines(syntax, let=lambda name, value: f"{_declared(name)} = {value};", check=_check)
     numbers = {tensor.name: f"{upper}_{tensor.name.upper()}" for tensor in host.tensors}
     places = _uniform_places(host)
@@ -36,7 +38,7 @@ def write_c(host: Host, wgsl: str) -> dict[str, str]:
             "pass_count": len(host.passes),
             "uniform_bytes": sum(_aligned(uniform.size) for uniform in host.uniforms),
             "shapes": host.shapes,
-            "extents": host.extents,
+            "extents": host.run_extents,
             "uniforms": [
                 {
                     "name": uniform.name,
@@ -56,10 +58,8 @@ def write_c(host: Host, wgsl: str) -> dict[str, str]:
                 *(f"counts[{numbers[tensor.name]}] = {syntax.value(tensor.count)};" for tensor in host.tensors),
                 *(f"sizes[{numbers[tensor.name]}] = {syntax.value(tensor.size)};" for tensor in host.tensors),
             ],
-            "dispatch": [*lines.place(host.dispatch), *_uniform_lines(host, syntax), *_dispatch_lines(host, syntax)],
-            "ways": [*lines.place(cut_lets(host)), *(line for way in host.ways for line in _way(host, way, syntax, numbers))]
-            if host.ways
-            else [],
+            "dispatch": [*run_lines.place(host.dispatch), *_uniform_lines(host, run_syntax), *_dispatch_lines(host, run_syntax)],
+            "chunks": None if host.chunks is None else _chunks(host.chunks, run_lines, numbers),
             "is_empty": " || ".join(f"plan->sizes[{numbers[tensor.name]}] == 0" for tensor in host.tensors if tensor.role == "output"),
             "bindings": [
                 f"{{ {bound.number}, WGPUBufferBindingType_{_KINDS[bound.kind]}, "
@@ -142,20 +142,24 @@ def _cast(value: Tree, syntax: Syntax) -> str:
     return f"(uint32_t)({text})" if isinstance(value, tuple) and not text.endswith(")") else f"(uint32_t){text}"
 
 
-def _way(host: Host, way: Way, syntax: Syntax, numbers: dict[str, str]) -> list[str]:
-    bits = {tensor.name: tensor.bits for tensor in host.tensors}
-    lines = [
-        f"*step = {way.step};",
-        *(
-            f"qgen_set_part(&parts[{numbers[name]}], {syntax.value(cut.elements)}, {cut.multiple}, {C.number(cut.most)}, {bits[name]});"
-            for cut in way.cuts
-            for name in cut.tensors
-        ),
-        f"return &extents->{way.along};",
-    ]
-    if way.when == 1:
-        return lines
-    return [f"if ({syntax.condition(way.when)}) {{", *(f"    {line}" for line in lines), "}"]
+def _chunks(chunks: Chunks, lines: Lines, numbers: dict[str, str]) -> dict[str, object]:
+    is_used = used_names(chunks.extents, chunks.length_lets, [chunks.length])
+    unused = [] if is_used else ["(void)extents;"]
+    return {
+        "count": chunks.count,
+        "counted": numbers[chunks.counted],
+        "most": C.number(chunks.most),
+        "length": [
+            *unused,
+            *lines.place(chunks.length_lets),
+            f"return {lines.syntax.value(chunks.length)};",
+        ],
+        "bind": [
+            *lines.place(chunks.bind_lets),
+            *(f"run->offsets[{numbers[each.tensor]}] = {lines.syntax.value(each.offset)};" for each in chunks.bind),
+            *(f"run->sizes[{numbers[each.tensor]}] = {lines.syntax.value(each.size)};" for each in chunks.bind),
+        ],
+    }
 
 
 def _escape(line: str) -> str:

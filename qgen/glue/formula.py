@@ -75,11 +75,25 @@ def simplify(formula: Tree) -> Tree:
             return 1
         case ("eq", int(a), int(b)):
             return int(a == b)
+        case ("le", int(a), int(b)):
+            return int(a <= b)
+        case ("and", *operands) if 0 in operands:
+            return 0
+        case ("mod", _, 1):
+            return 0
+        case ("max" | "min" as operation, int(a), int(b)):
+            return max(a, b) if operation == "max" else min(a, b)
+        case ("sub", int(a), int(b)):
+            return a - b
         case ("ceil_div" | "floor_div", dividend, 1):
             return _tree(dividend)
         case ("ceil_div", int(dividend), int(divisor)) if dividend >= 0:
             return -(-dividend // divisor)
-        case ("ceil_div" as operation, ("mul", int(factor), *rest), int(divisor)) if divisor % factor == 0:
+        case ("floor_div", int(dividend), int(divisor)) if dividend >= 0:
+            return dividend // divisor
+        case ("floor_div", ("mul", int(factor), *rest), int(divisor)) if factor % divisor == 0:
+            return simplify(("mul", factor // divisor, *map(_tree, rest)))
+        case ("ceil_div" | "floor_div" as operation, ("mul", int(factor), *rest), int(divisor)) if divisor % factor == 0:
             return simplify((operation, ("mul", *map(_tree, rest)), divisor // factor))
         case _:
             return formula

@@ -1,8 +1,8 @@
 """What a host does with one kernel: shapes to extents, extents to sizes, uniforms and dispatches, and the cuts.
 
 A host's program has three straight pieces. `read_shapes` checks the shapes and takes from them the *extents*, the numbers that all else
-follows from. `measure` has the counts and sizes of the tensors for some extents, `dispatch` the uniforms and workgroups. A tensor that is
-computed part by part is the same program with a lower value for one of the extents.
+follows from. `measure` has the counts and sizes of the tensors for some extents, `dispatch` the uniforms and workgroups. Where tensors may
+be computed in several runs, the extents of a run have its first element and its count of elements too, and `bind` says what it binds.
 """
 
 from __future__ import annotations
@@ -68,27 +68,30 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """Tensors that are parted alike; `elements` each in a step, a part beginning at a `multiple` and having at most `most`."""
+class Bound:
+    """What of a tensor a run binds, in bytes."""
 
-    tensors: tuple[str, ...]
-    elements: Tree
-    multiple: int
-    most: int
+    tensor: str
+    offset: Tree
+    size: Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to part the tensors, along one extent, where `when` holds and no way before it did; that of the last is 1.
+class Chunks:
+    """How tensors are computed in several runs.
 
-    `lets` are what `when` and the cuts use beside the extents.
+    `extents` are those of a run: the shapes', the count and `start`. A run has at most `most` elements, and where not all tensors fit
+    `limit`, each but the last has `length`. `count` is the name of the count, which is of the elements of `counted` as a whole.
     """
 
-    along: str
-    step: int
-    when: Tree
-    cuts: tuple[Cut, ...]
-    lets: tuple[Let, ...]
+    extents: tuple[str, ...]
+    count: str
+    counted: str
+    most: int
+    length: Tree
+    length_lets: tuple[Let, ...]
+    bind: tuple[Bound, ...]
+    bind_lets: tuple[Let, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,11 @@ class Host:
     read_shapes: tuple[Let | Check, ...]
     measure: tuple[Let, ...]
     dispatch: tuple[Let | Check, ...]
-    ways: tuple[Way, ...]
+    chunks: Chunks | None
     on_empty: tuple[tuple[str, int], ...]
     """The words of outputs that have elements where another has none, and nothing is dispatched."""
+
+    @property
+    def run_extents(self) -> tuple[str, ...]:
+        """What all about one run follows from."""
+        return self.extents if self.chunks is None else self.chunks.extents

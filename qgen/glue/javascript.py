@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from qgen.emit.glue import render_skeleton
-from qgen.glue.host import Host, Way
-from qgen.glue.statements import Lines, cut_lets, describe, dispatched, measured, used_extents
+from qgen.glue.host import Chunks, Host
+from qgen.glue.read import LIMIT
+from qgen.glue.statements import Lines, bound, describe, dispatched, measured, used_names
 from qgen.glue.syntax import JAVASCRIPT, camel
 
 _ARRAYS: Final = {
@@ -52,11 +53,11 @@ def write_javascript(host: Host, wgsl: str) -> dict[str, str]:
             "shape_names": _quoted(host.shapes),
             "read_shapes": _LINES.place(host.read_shapes),
             "extents": ", ".join(map(camel, host.extents)),
-            "measure_arguments": _destructured(used_extents(host, host.measure, measured(host))),
+            "measure_arguments": _destructured(used_names(host.extents, host.measure, measured(host))),
             "measure": _LINES.place(host.measure),
             "counts": [f"{tensor.name}: {JAVASCRIPT.value(tensor.count)}" for tensor in host.tensors],
             "sizes": [f"{tensor.name}: {JAVASCRIPT.value(tensor.size)}" for tensor in host.tensors],
-            "dispatch_arguments": _destructured(used_extents(host, host.dispatch, dispatched(host))),
+            "dispatch_arguments": _destructured(used_names(host.run_extents, host.dispatch, dispatched(host))),
             "dispatch": _LINES.place(host.dispatch),
             "uniforms": [
                 {
@@ -68,9 +69,7 @@ def write_javascript(host: Host, wgsl: str) -> dict[str, str]:
             ],
             "dispatches": [f"[{', '.join(map(JAVASCRIPT.value, step.dispatch))}]" for step in host.passes],
             "outputs": _quoted([tensor.name for tensor in host.tensors if tensor.role == "output"]),
-            "cut_arguments": _destructured(_cut_extents(host)),
-            "cut_lets": _LINES.place(cut_lets(host)),
-            "ways": [_way(way) for way in host.ways],
+            "chunks": None if host.chunks is None else _chunks(host.chunks),
             "wgsl": [_escape(line) for line in wgsl.removesuffix("\n").split("\n")],
         },
     )
@@ -107,22 +106,18 @@ def _tensor(name: str, role: str, dtype: str, bits: int) -> str:
     return f"{name}: {{ role: '{role}', dtype: '{dtype}', bits: {bits}, array: {_ARRAYS.get(dtype, 'Uint8Array')} }}"
 
 
-def _cut_extents(host: Host) -> list[str]:
-    formulas = [formula for way in host.ways for formula in (way.when, *(cut.elements for cut in way.cuts))]
-    return used_extents(host, cut_lets(host), formulas)
-
-
-def _way(way: Way) -> dict[str, object]:
-    condition = "" if way.when == 1 else f"if ({JAVASCRIPT.condition(way.when)}) "
+def _chunks(chunks: Chunks) -> dict[str, object]:
     return {
-        "open": f"{condition}return {{",
-        "along": camel(way.along),
-        "step": way.step,
-        "tensors": [
-            f"{name}: {{ elements: {JAVASCRIPT.value(cut.elements)}, multiple: {cut.multiple}, most: {cut.most} }}"
-            for cut in way.cuts
-            for name in cut.tensors
-        ],
+        "count": camel(chunks.count),
+        "counted": chunks.counted,
+        "most": chunks.most,
+        "length_arguments": _destructured(used_names((*chunks.extents, LIMIT), chunks.length_lets, [chunks.length])),
+        "length_lets": _LINES.place(chunks.length_lets),
+        "length": JAVASCRIPT.value(chunks.length),
+        "bind_arguments": _destructured(used_names(chunks.extents, chunks.bind_lets, bound(chunks))),
+        "bind_lets": _LINES.place(chunks.bind_lets),
+        "offsets": [f"{each.tensor}: {JAVASCRIPT.value(each.offset)}" for each in chunks.bind],
+        "sizes": [f"{each.tensor}: {JAVASCRIPT.value(each.size)}" for each in chunks.bind],
     }
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from qgen.emit.glue import render_skeleton
-from qgen.glue.host import Host, Way
-from qgen.glue.statements import Lines, cut_lets, describe, operations
+from qgen.glue.host import Chunks, Host
+from qgen.glue.read import LIMIT, START
+from qgen.glue.statements import Lines, describe, operations
 from qgen.glue.syntax import PYTHON
 
 _WIDTH: Final = 136
@@ -45,7 +46,8 @@ def write_python(host: Host, wgsl: str) -> dict[str, str]:
             "shapes": _tuple(list(host.shapes)),
             "read_shapes": _LINES.place(host.read_shapes),
             "extents": _dict((name, name) for name in host.extents),
-            "arguments": ", ".join(f"{name}: int" for name in host.extents),
+            "arguments": _arguments(host.extents),
+            "run_arguments": _arguments(host.run_extents),
             "measure": _LINES.place(host.measure),
             "counts": [f'"{tensor.name}": {PYTHON.value(tensor.count)}' for tensor in host.tensors],
             "sizes": [f'"{tensor.name}": {PYTHON.value(tensor.size)}' for tensor in host.tensors],
@@ -60,8 +62,7 @@ def write_python(host: Host, wgsl: str) -> dict[str, str]:
             ],
             "dispatches": _dispatches(host),
             "has_ceil_div": "ceil_div" in operations(host),
-            "cut_lets": _LINES.place(cut_lets(host)),
-            "ways": [line for way in host.ways for line in _way(way)],
+            "chunks": None if host.chunks is None else _chunks(host.chunks),
             "wgsl": [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in wgsl.removesuffix("\n").split("\n")],
         },
     )
@@ -90,13 +91,22 @@ def _dispatches(host: Host) -> list[str]:
     return ["dispatches = (", *(f"    {step}," for step in passes), ")"]
 
 
-def _way(way: Way) -> list[str]:
-    indent = "" if way.when == 1 else "    "
-    parts = [
-        f'{indent}    "{name}": ({PYTHON.value(cut.elements)}, {cut.multiple}, {cut.most}),' for cut in way.cuts for name in cut.tensors
-    ]
-    condition = [] if way.when == 1 else [f"if {PYTHON.condition(way.when)}:"]
-    return [*condition, f"{indent}parts = {{", *parts, f"{indent}}}", f'{indent}return "{way.along}", {way.step}, parts']
+def _chunks(chunks: Chunks) -> dict[str, object]:
+    return {
+        "count": chunks.count,
+        "counted": chunks.counted,
+        "most": chunks.most,
+        "length_arguments": _arguments([*(name for name in chunks.extents if name != START), LIMIT]),
+        "length_lets": _LINES.place(chunks.length_lets),
+        "length": PYTHON.value(chunks.length),
+        "bind_lets": _LINES.place(chunks.bind_lets),
+        "offsets": [f'"{each.tensor}": {PYTHON.value(each.offset)}' for each in chunks.bind],
+        "sizes": [f'"{each.tensor}": {PYTHON.value(each.size)}' for each in chunks.bind],
+    }
+
+
+def _arguments(names: Iterable[str]) -> str:
+    return ", ".join(f"{name}: int" for name in names)
 
 
 def _dict(items: Iterable[tuple[str, str]]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from qgen.errors import InternalError
 from qgen.glue.formula import SHAPE_OPERATIONS, Tree, names_in, rebuild, simplify, substitute, tensors_in, tree, walk
-from qgen.glue.host import Binding, Check, Cut, Host, Let, Pass, Tensor, Uniform, Way
+from qgen.glue.host import Binding, Bound, Check, Chunks, Host, Let, Pass, Tensor, Uniform
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
 
 LONG_NAMES: Final = {
@@ -38,8 +38,9 @@ def read_host(sidecar: Mapping[str, Any]) -> Host:
     return _Reader(sidecar).host(groups.pop())
 
 
-_RawWay: TypeAlias = tuple[str, int, Tree, list[tuple[dict[str, Any], Tree]]]
-"""A way as it is read: along, step, when, and each cut with its elements."""
+START: Final = "start"
+LIMIT: Final = "limit"
+"""What a host gives of a run: its first element, and how many bytes the device binds."""
 
 
 class _Reader:
@@ -47,26 +48,28 @@ class _Reader:
 
     def __init__(self, sidecar: Mapping[str, Any]) -> None:
         self._sidecar = sidecar
+        self._chunks = sidecar["chunks"]
         self._lets: dict[str, Tree] = {}
         self._inlined: dict[str, Tree] = {}
-        for name, formula in _in_order({name: tree(formula) for name, formula in sidecar["let"].items()}):
+        # A run has its own count, be it only another name as a whole, so that its formula is never put in its place.
+        kept = set() if self._chunks is None else {self._chunks["count"]}
+        formulas = sidecar["let"] | ({} if self._chunks is None else self._chunks["let"])
+        for name, formula in _in_order({name: tree(formula) for name, formula in formulas.items()}, {START, LIMIT}):
             value = self._formula(formula)
-            if isinstance(value, tuple):
+            is_let = isinstance(value, tuple) or name in kept
+            if is_let:
                 self._lets[LONG_NAMES.get(name, name)] = value
-            self._inlined[name] = LONG_NAMES.get(name, name) if isinstance(value, tuple) else value
+            self._inlined[name] = LONG_NAMES.get(name, name) if is_let else value
 
     def host(self, group: int) -> Host:
         """Return the whole program."""
         shape_checks, run_checks = self._constraints()
         tensors, uniforms, passes = self._tensors(), self._uniforms(), self._passes()
-        ways = [
-            (along, way["step"], self._lifted(way["when"]), [(part, self._lifted(part["elements"])) for part in way["cut"]])
-            for way in self._sidecar["chunks"]
-            if isinstance(along := self._formula(way["along"]), str)  # an extent that is always 1 is never cut
-        ]
-        ways = _possible(ways)
+        length, bounds = self._bounds()
         extents = self._extents()
         measured = [formula for tensor in tensors for formula in (tensor.count, tensor.size)]
+        chunks = None if self._chunks is None else self._runs(extents, tensors, length, bounds)
+        run_extents = extents if chunks is None else chunks.extents
         run = [
             *(value for uniform in uniforms for _, _, value in uniform.fields),
             *(count for step in passes for count in step.dispatch),
@@ -82,9 +85,9 @@ class _Reader:
             extents=extents,
             read_shapes=self._place(shape_checks, extents, ()),
             measure=tuple(Let(name, self._lets[name]) for name in self._needed(measured, extents)),
-            dispatch=self._place(run_checks, self._needed(run, extents), extents),
+            dispatch=self._place(run_checks, self._needed(run, run_extents), run_extents),
             on_empty=self._on_empty(),
-            ways=tuple(self._way(along, step, when, cuts, extents) for along, step, when, cuts in ways),
+            chunks=chunks,
         )
 
     def _formula(self, formula: object) -> Tree:
@@ -107,7 +110,7 @@ class _Reader:
     def _constraints(self) -> tuple[list[Tree], list[Tree]]:
         """Return the conditions on the shapes that are given, and those on a run, which a part of a tensor has to meet."""
         sidecar = self._sidecar
-        formulas = [self._formula(constraint) for constraint in sidecar["constraints"]]
+        formulas = [formula for constraint in sidecar["constraints"] if (formula := self._formula(constraint)) != 1]
         on_shapes = [formula for formula in formulas if tensors_in(formula)]
         if sidecar["shape"] is not None:
             first = next(buffer["name"] for buffer in sidecar["buffers"] if buffer["role"] == "input")
@@ -193,23 +196,37 @@ class _Reader:
         placed += [Let(name, self._lets[name]) for name in self._needed(list(wanted), known)]
         return tuple(placed)
 
-    def _way(self, along: str, step: int, when: Tree, cuts: list[tuple[dict[str, Any], Tree]], extents: tuple[str, ...]) -> Way:
-        if along not in extents:
-            raise InternalError(f"{along} is cut, but is no extent of {self._sidecar['name']}")
-        parts = tuple(Cut(tuple(part["buffers"]), elements, part["multiple"], part["most"]) for part, elements in cuts)
-        needed = self._needed([when, *(part.elements for part in parts)], extents)
-        return Way(along, step, when, parts, tuple(Let(name, self._lets[name]) for name in needed))
+    def _bounds(self) -> tuple[Tree, tuple[Bound, ...]]:
+        """Return how many elements a run has, and what it binds; nothing where tensors are computed as a whole."""
+        if self._chunks is None:
+            return 0, ()
+        bits = {buffer["name"]: buffer["element"]["bits"] for buffer in self._sidecar["buffers"] if "element" in buffer}
+        bounds = []
+        for bind in self._chunks["bind"]:
+            for name in bind["buffers"]:
+                offset = ["floor_div", ["mul", bits[name], bind["first"]], 8]
+                size = ["mul", 4, ["ceil_div", ["mul", bits[name], bind["count"]], 32]]
+                bounds.append(Bound(name, self._lifted(offset), self._lifted(size)))
+        return self._lifted(self._chunks["length"]), tuple(bounds)
 
-
-def _possible(ways: list[_RawWay]) -> list[_RawWay]:
-    """Return the ways that may be taken, in their order; the last is for whatever is left."""
-    found: list[_RawWay] = []
-    for way in ways:
-        if way[2] != 0 and not (found and found[-1][2] == 1):
-            found.append(way)
-    if found and found[-1][2] != 1:
-        raise InternalError("some shapes cannot be parted in any way")
-    return found
+    def _runs(self, extents: tuple[str, ...], tensors: tuple[Tensor, ...], length: Tree, bounds: tuple[Bound, ...]) -> Chunks:
+        count = LONG_NAMES.get(self._chunks["count"], self._chunks["count"])
+        counted = next((tensor.name for tensor in tensors if tensor.count == count), None)
+        if counted is None or {bound.tensor for bound in bounds} != {tensor.name for tensor in tensors}:
+            raise InternalError(f"a run of {self._sidecar['name']} does not say what it binds of each tensor")
+        names = (*dict.fromkeys([*extents, count]), START)
+        order = {tensor.name: number for number, tensor in enumerate(tensors)}
+        formulas = [formula for bound in bounds for formula in (bound.offset, bound.size)]
+        return Chunks(
+            extents=names,
+            count=count,
+            counted=counted,
+            most=self._chunks["most"],
+            length=length,
+            length_lets=tuple(Let(name, self._lets[name]) for name in self._needed([length], (*names, LIMIT))),
+            bind=tuple(sorted(bounds, key=lambda bound: order[bound.tensor])),
+            bind_lets=tuple(Let(name, self._lets[name]) for name in self._needed(formulas, names)),
+        )
 
 
 def _kind(bound: Mapping[str, Any]) -> str:
@@ -218,12 +235,12 @@ def _kind(bound: Mapping[str, Any]) -> str:
     return "read-only-storage" if bound["access"] == "read" else "storage"
 
 
-def _in_order(lets: Mapping[str, Tree]) -> list[tuple[str, Tree]]:
-    """Return the names of `let`, each after those it uses."""
+def _in_order(lets: Mapping[str, Tree], given: Collection[str]) -> list[tuple[str, Tree]]:
+    """Return the names of `let`, each after those it uses; those that are `given` have no formula."""
     done: dict[str, Tree] = {}
 
     def visit(name: str) -> None:
-        if name not in done:
+        if name not in done and name not in given:
             for used in sorted(names_in(lets[name])):
                 visit(used)
             done[name] = lets[name]

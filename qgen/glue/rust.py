@@ -7,9 +7,9 @@ from typing import Final
 
 from qgen.emit.glue import render_skeleton
 from qgen.glue.formula import Tree
-from qgen.glue.host import Host, Uniform, Way
-from qgen.glue.statements import Lines, cut_lets, describe, operations
-from qgen.glue.syntax import RUST, Syntax, camel
+from qgen.glue.host import Chunks, Host, Uniform
+from qgen.glue.statements import Lines, describe, operations, used_names
+from qgen.glue.syntax import RUST, Syntax
 
 _KINDS: Final = {"read-only-storage": "ReadOnlyStorage", "storage": "Storage", "uniform": "Uniform"}
 
@@ -59,6 +59,8 @@ def write_rust(host: Host, wgsl: str) -> dict[str, str]:
     del wgsl
     syntax = replace(RUST, name=lambda name: f"extents.{name}" if name in host.extents else name)
     lines = Lines(syntax, let=_let, check=_check)
+    run_syntax = replace(RUST, name=lambda name: f"extents.{name}" if name in host.run_extents else name)
+    run_lines = replace(lines, syntax=run_syntax)
     module = render_skeleton(
         "kernel.rs",
         {
@@ -79,24 +81,22 @@ def write_rust(host: Host, wgsl: str) -> dict[str, str]:
                 for step in host.passes
             ],
             "on_empty": [f"(tensor::{name.upper()}, 0x{word:08x})" for name, word in host.on_empty],
-            "uniforms": [_uniform(uniform, syntax) for uniform in host.uniforms],
+            "uniforms": [_uniform(uniform, run_syntax) for uniform in host.uniforms],
             "shapes": host.shapes,
-            "extents": host.extents,
-            "plan_fields": "counts, sizes, runs: 0, extents" + (", length: 0" if host.ways else ""),
-            "has_whole": any(len({name for cut in way.cuts for name in cut.tensors}) < len(host.tensors) for way in host.ways),
+            "extents": host.run_extents,
+            "plan_fields": "counts, sizes, runs: 0, extents" + ("" if host.chunks is None else ", length: 0"),
             "is_empty": " || ".join(f"sizes[tensor::{tensor.name.upper()}] == 0" for tensor in host.tensors if tensor.role == "output"),
             "read_shapes": [
                 *(f'if !is_shape(shapes.{name}) {{ return Err("{name} is too large"); }}' for name in host.shapes),
                 *Lines(RUST, let=_let, check=_check).place(host.read_shapes),
             ],
-            "extent_names": ", ".join(host.extents),
+            "extent_names": ", ".join(name if name in host.extents else f"{name}: 0" for name in host.run_extents),
             "measure": lines.place(host.measure),
             "counts": ", ".join(_cast(tensor.count, syntax, "u64") for tensor in host.tensors),
             "sizes": ", ".join(_cast(tensor.size, syntax, "u64") for tensor in host.tensors),
-            "dispatch": [*lines.place(host.dispatch), *_range_checks(host, syntax)],
-            "dispatches": [f"[{', '.join(_cast(count, syntax, 'u32') for count in step.dispatch)}]" for step in host.passes],
-            "alongs": [{"name": name, "title": _title(name)} for name in dict.fromkeys(way.along for way in host.ways)],
-            "ways": [*lines.place(cut_lets(host)), *(line for way in host.ways for line in _way(host, way, syntax))] if host.ways else [],
+            "dispatch": [*run_lines.place(host.dispatch), *_range_checks(host, run_syntax)],
+            "dispatches": [f"[{', '.join(_cast(count, run_syntax, 'u32') for count in step.dispatch)}]" for step in host.passes],
+            "chunks": None if host.chunks is None else _chunks(host.chunks, run_lines),
             "helpers": _helpers(host),
         },
     )
@@ -132,11 +132,6 @@ def _check(condition: str, message: str) -> list[str]:
     return [f"if !({condition}) {{", f'    return Err("needs {message}");', "}"]
 
 
-def _title(name: str) -> str:
-    word = camel(name)
-    return word[:1].upper() + word[1:]
-
-
 def _resource(host: Host, buffer: str) -> str:
     struct = next((uniform.struct for uniform in host.uniforms if uniform.name == buffer), None)
     return f"Resource::Tensor(tensor::{buffer.upper()})" if struct is None else f"Resource::{struct}"
@@ -170,31 +165,25 @@ def _cast(value: Tree, syntax: Syntax, type_: str) -> str:
     return f"{text} as {type_}" if is_atom else f"({text}) as {type_}"
 
 
-def _way(host: Host, way: Way, syntax: Syntax) -> list[str]:
-    cuts = {name: cut for cut in way.cuts for name in cut.tensors}
-    parts = []
-    for tensor in host.tensors:
-        cut = cuts.get(tensor.name)
-        parts.append(
-            "WHOLE" if cut is None else f"Part {{ elements: {syntax.value(cut.elements)}, multiple: {cut.multiple}, most: {cut.most} }}"
-        )
-    is_final = way.when == 1
-    indent = "" if is_final else "    "
-    lines = [
-        f"{indent}{'' if is_final else 'return '}Cut {{",
-        f"{indent}    along: Along::{_title(way.along)},",
-        f"{indent}    extent: extents.{way.along},",
-        f"{indent}    step: {way.step},",
-        f"{indent}    parts: [",
-        *(f"{indent}        {part}," for part in parts),
-        f"{indent}    ],",
-        f"{indent}}}{'' if is_final else ';'}",
-    ]
-    return lines if is_final else [f"if {syntax.condition(way.when)} {{", *lines, "}"]
+def _chunks(chunks: Chunks, lines: Lines) -> dict[str, object]:
+    value = lines.syntax.value
+    is_used = used_names(chunks.extents, chunks.length_lets, [chunks.length])
+    return {
+        "count": chunks.count,
+        "counted": chunks.counted.upper(),
+        "most": chunks.most,
+        "length": [*([] if is_used else ["let _ = extents;"]), *lines.place(chunks.length_lets), value(chunks.length)],
+        "bind": [
+            *lines.place(chunks.bind_lets),
+            f"let offsets = [{', '.join(_cast(each.offset, lines.syntax, 'u64') for each in chunks.bind)}];",
+            f"let sizes = [{', '.join(_cast(each.size, lines.syntax, 'u64') for each in chunks.bind)}];",
+            "(offsets, sizes)",
+        ],
+    }
 
 
 def _helpers(host: Host) -> list[str]:
-    used = operations(host) | ({"ceil_div", "min"} if host.ways else set())
+    used = operations(host) | (set() if host.chunks is None else {"ceil_div", "min"})
     for _ in _USES:
         used |= {called for operation in used for called in _USES.get(operation, ())}
     return [text for operation, text in _HELPERS.items() if operation in used]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from qgen.glue.formula import Tree, names_in, walk
-from qgen.glue.host import Check, Host, Let
+from qgen.glue.host import Check, Chunks, Host, Let
 from qgen.glue.syntax import WORDS, Syntax
 
 
@@ -30,14 +30,14 @@ class Lines:
                 return self.check(self.syntax.condition(condition), WORDS.condition(condition))
 
 
-def used_extents(host: Host, statements: Iterable[Let | Check], formulas: Iterable[Tree]) -> list[str]:
-    """Return the extents that a piece of the program uses itself, in their order."""
+def used_names(names: Iterable[str], statements: Iterable[Let | Check], formulas: Iterable[Tree]) -> list[str]:
+    """Return those of `names` that a piece of the program uses itself, in their order."""
     used: set[str] = set()
     for statement in statements:
         used |= names_in(statement.value if isinstance(statement, Let) else statement.condition)
     for formula in formulas:
         used |= names_in(formula)
-    return [name for name in host.extents if name in used]
+    return [name for name in names if name in used]
 
 
 def measured(host: Host) -> list[Tree]:
@@ -51,17 +51,19 @@ def dispatched(host: Host) -> list[Tree]:
     return [*fields, *(count for step in host.passes for count in step.dispatch)]
 
 
-def cut_lets(host: Host) -> list[Let]:
-    """Return what the ways use beside the extents, each name once."""
-    return list(dict.fromkeys(let for way in host.ways for let in way.lets))
+def bound(chunks: Chunks) -> list[Tree]:
+    """Return the formulas that the piece `bind` gives."""
+    return [formula for each in chunks.bind for formula in (each.offset, each.size)]
 
 
 def operations(host: Host) -> set[str]:
     """Return the operations that the program has."""
-    statements = [*host.read_shapes, *host.measure, *host.dispatch, *cut_lets(host)]
-    formulas = [statement.value if isinstance(statement, Let) else statement.condition for statement in statements]
-    formulas += [*measured(host), *dispatched(host)]
-    formulas += [formula for way in host.ways for formula in (way.when, *(cut.elements for cut in way.cuts))]
+    statements = [*host.read_shapes, *host.measure, *host.dispatch]
+    formulas = [*measured(host), *dispatched(host)]
+    if host.chunks is not None:
+        statements += [*host.chunks.length_lets, *host.chunks.bind_lets]
+        formulas += [host.chunks.length, *bound(host.chunks)]
+    formulas += [statement.value if isinstance(statement, Let) else statement.condition for statement in statements]
     return {str(part[0]) for formula in formulas for part in walk(formula) if isinstance(part, tuple)}
 
 

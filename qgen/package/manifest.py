@@ -24,6 +24,7 @@ _UNIFORMS: Final = {
     "axis": "axis_length",
     "inner": "inner(x, axis)",
     "blocks": "ceilDiv(axis_length, block_size)",
+    "axis_start": "0",
 }
 """The uniforms that kernels have, as expressions."""
 

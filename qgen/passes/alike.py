@@ -2,8 +2,8 @@
 
 For a per-axis kernel of pieces of 16 elements, 4 an invocation:
 
-    let walks: bool = inner == 1u && axis % 16u == 0u && n / axis % 4u == 0u
-    let alike: bool = walks || inner % 64u == 0u
+    let walks: bool = inner == 1u && axis % 16u == 0u && n % axis == 0u && n / axis % 4u == 0u && axis_start % 16u == 0u
+    let alike: bool = walks || inner % 64u == 0u && axis_start % 64u == 0u
     let columns: u32 = if walks then axis / 16u else 1u
 
 Where it walks, the pieces of an invocation are in rows below one another, `columns` pieces a row, and the groups of a piece lie side by
@@ -29,20 +29,33 @@ class Alike:
     width: ir.Expr
 
 
-def alike_of(granularity: Granularity, lanes: int, piece: int) -> Alike | None:
-    """Return the conditions on the uniforms, for invocations of `lanes` elements; None where there is nothing to ask."""
-    axis, inner, rows = ir.Uniform("axis"), ir.Uniform("inner"), lanes // piece
+def alike_of(granularity: Granularity, lanes: int, piece: int, begin: ir.Expr | None) -> Alike | None:
+    """Return the conditions on the uniforms, for invocations of `lanes` elements; None where there is nothing to ask.
+
+    `begin` is as in a plan: a run over a part of a tensor need neither begin nor end with a row.
+    """
+    axis, inner, count, rows = ir.Uniform("axis"), ir.Uniform("inner"), ir.Uniform("n"), lanes // piece
     match granularity:
         case PerAxis():
-            walks = [_equal(inner, 1), _divides(piece, axis), _divides(rows, binary("/", ir.Uniform("n"), axis))]
-            return Alike(all_of(walks), _divides(lanes, inner), axis)
+            walks = [_equal(inner, 1), _divides(piece, axis), *_whole_rows(rows, axis, count), *_begins(piece, begin)]
+            return Alike(all_of(walks), all_of([_divides(lanes, inner), *_begins(lanes, begin)]), axis)
         case Blocked(_, size):
             never = ir.Literal(value=False, type=Scalar.BOOL)
-            walks = [_divides(piece, inner), _divides(rows, axis)]
-            shares = [_equal(inner, 1), _divides(lanes, axis)]
+            walks = [_divides(piece, inner), _divides(rows, axis), *_whole_rows(rows, inner, count)]
+            walks += [] if begin is None else _whole_rows(rows, inner, begin)
+            shares = [_equal(inner, 1), _divides(lanes, axis), *_begins(lanes, begin)]
             return Alike(all_of(walks) if size % rows == 0 else never, all_of(shares) if size % lanes == 0 else never, inner)
         case _:
             return None
+
+
+def _begins(count: int, begin: ir.Expr | None) -> list[ir.Expr]:
+    return [] if begin is None else [_divides(count, begin)]
+
+
+def _whole_rows(rows: int, width: ir.Expr, elements: ir.Expr) -> list[ir.Expr]:
+    """Return that `elements` are a multiple of `rows` rows, without their product, which may not fit."""
+    return [_equal(binary("%", elements, width), 0), _divides(rows, binary("/", elements, width))]
 
 
 def _equal(expr: ir.Expr, value: int) -> ir.Expr:

@@ -49,6 +49,8 @@ class Plan:
     is_whole: bool
     """Whether every invocation that has items has `lanes` of them."""
     workgroup_size: int
+    begin: ir.Expr | None
+    """The elements from that of the first group to the first element, where a run over a part of a tensor may begin anywhere."""
     group: ir.Expr
     group_level: GroupLevel
     alike: Alike | None
@@ -88,11 +90,16 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     index = ir.Name("i", Scalar.U32)
     if shape is None:
         lay = choose_lay(program, kernel, granularity, None, target, is_wide=is_wide)
-        uniforms = (names.count, names.units, names.groups_x, *_extent_names(kernel, granularity))
-        fields = {name: ir.Uniform(name) for name in uniforms}
+        places = _extent_names(kernel, granularity)
+        # A program of several kernels computes the whole tensor, and no part of it begins elsewhere.
+        start = ("axis_start",) if places and len(program.kernels) == 1 else ()
+        uniforms = (names.count, names.units, names.groups_x, *places, *start)
+        fields: dict[str, ir.Expr] = {name: ir.Uniform(name) for name in uniforms}
+        begin = fields.get("axis_start")
         group = _literal(0)
         if kernel.domain is Domain.ELEMENTS:
-            group = _group_index(index, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
+            element = index if begin is None else _binary("+", index, begin)
+            group = _group_index(element, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
         return Plan(
             granularity=granularity,
             view=None,
@@ -104,9 +111,10 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
             columns=None,
             is_whole=False,
             workgroup_size=size,
+            begin=begin,
             group=group,
             group_level=lay.level,
-            alike=alike_of(granularity, lay.lanes, lay.piece) if lay.level is GroupLevel.ALIKE else None,
+            alike=alike_of(granularity, lay.lanes, lay.piece, begin) if lay.level is GroupLevel.ALIKE else None,
             left=None,
             is_wide=is_wide,
             wide=frozenset(),
@@ -118,7 +126,8 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     view = make_view(granularity, shape)
     # An empty tensor too has its parts in the text, where they must fit a u32.
     if max(view.count, max(view.axis, 1) * max(view.inner, 1)) > MAX_ELEMENTS:
-        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 128 elements", hint="split the tensor along its first axis")
+        hint = "leave the shape out (`--shapes uniform`): a kernel with uniforms runs on parts of a tensor"
+        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 128 elements", hint=hint)
     lay = choose_lay(program, kernel, granularity, view, target, is_wide=is_wide)
     groups = group_count(granularity, view)
     count = view.count if kernel.domain is Domain.ELEMENTS else groups
@@ -137,6 +146,7 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
         columns=lay.columns,
         is_whole=count % lay.lanes == 0,
         workgroup_size=size,
+        begin=None,
         group=_group_index(index, granularity, extents, view),
         group_level=lay.level,
         alike=None,

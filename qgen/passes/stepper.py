@@ -28,12 +28,14 @@ class Stepper:
         self._axis: ir.Expr = ir.Uniform("axis") if view is None else u32(view.axis)
         self._inner: ir.Expr = ir.Uniform("inner") if view is None else u32(view.inner)
         self._blocks: ir.Expr = ir.Uniform("blocks") if view is None else u32(view.blocks)
+        self._begin = plan.begin
         self._size = block_extent(plan.granularity, view) if isinstance(plan.granularity, Blocked) else None
         self._vars: dict[str, ir.Expr] = {}
         self._now: dict[str, ir.Expr] = {}
 
     def start(self, first: ir.Expr, *, is_once: bool) -> list[ir.Stmt]:
         """Return the names of the place of the element `first`: variables, but for a place that is asked for once."""
+        first = first if self._begin is None else binary("+", first, self._begin)
         row = binary("/", first, self._inner)
         places = {"along": binary("%", row, self._axis)}
         if self._inner != u32(1):

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from qgen.errors import QgenError, UnavailableError
 from qgen.runtime.images import Image, build_images, read_image
-from qgen.runtime.limits import Needs, check_features, check_fits, choose_limits, read_needs
+from qgen.runtime.limits import Needs, check_features, check_fits, choose_limits, read_needs, split_plan
 from qgen.runtime.session import Session
 from qgen.sidecar.plan import DispatchPlan
 
@@ -80,10 +80,11 @@ class Device:
     def run(
         self, wgsl: str, sidecar: Mapping[str, Any], plan: DispatchPlan, inputs: Mapping[str, bytes], *, canaries: bool = False
     ) -> dict[str, bytes]:
-        """Return the words of each output after running `wgsl` once, as bytes of the planned sizes.
+        """Return the words of each output after running `wgsl`, as bytes of the planned sizes.
 
-        `inputs` are the words of each input that is bound. With `canaries` each storage buffer lies between canaries, which are checked
-        afterwards, and so are the contents of the inputs. Raises `QgenError`: QG612 for a kernel too large for the adapter, QG613 for a
+        A tensor larger than the adapter binds is computed in several runs where the sidecar says how. `inputs` are the words of each input
+        that is bound. With `canaries` each storage buffer lies between canaries, which are checked afterwards, and so are the contents of
+        the inputs. Raises `QgenError`: QG612 for a kernel too large for the adapter, QG613 for a
         feature or limit that it lacks, QG616 for a text that is not the sidecar's, QG617 for inputs that do not fit the plan, QG618 and
         QG619 when the device runs out of memory or is lost; `InternalError` for a kernel that the stack refuses or that writes where it
         may not.
@@ -92,15 +93,22 @@ class Device:
         outputs = [name for name, role in roles.items() if role == "output"]
         _check_text(wgsl, sidecar)
         session = self._session(read_needs(sidecar["requires"]))
-        check_fits(plan, session.limits, self.name)
+        runs = split_plan(plan, sidecar, session.limits)
+        for run in runs:
+            check_fits(run.plan, session.limits, self.name, is_baked=bool(sidecar.get("shape")))
         _check_inputs(plan, roles, inputs)
         if plan.is_empty:
             return dict.fromkeys(outputs, b"")
-        images = build_images(plan, roles, inputs, canaries=canaries)
-        read = [image.name for image in images.values() if image.role == "output" or image.has_canaries]
-        after = session.execute(wgsl, plan, images, read)
-        contents = {name: read_image(images[name], after[name]) for name in read}
-        return {name: contents[name] for name in outputs}
+        found = {name: bytearray(plan.sizes[name]) for name in outputs}
+        for run in runs:
+            part = {name: data[run.offsets[name] : run.offsets[name] + run.plan.sizes[name]] for name, data in inputs.items()}
+            images = build_images(run.plan, roles, part, canaries=canaries)
+            read = [image.name for image in images.values() if image.role == "output" or image.has_canaries]
+            after = session.execute(wgsl, run.plan, images, read)
+            contents = {name: read_image(images[name], after[name]) for name in read}
+            for name in outputs:
+                found[name][run.offsets[name] : run.offsets[name] + run.plan.sizes[name]] = contents[name]
+        return {name: bytes(content) for name, content in found.items()}
 
     def time(self, runs: Sequence[TimedRun], rounds: int, done: Callable[[int], None] = lambda _: None) -> list[list[int]]:
         """Return what each run took in each of `rounds` rounds, in ticks of the device's clock: runs take turns, so that ratios hold.
@@ -115,7 +123,7 @@ class Device:
         loaded = []
         for run in runs:
             roles = {buffer["name"]: buffer["role"] for buffer in run.sidecar["buffers"]}
-            check_fits(run.plan, session.limits, self.name)
+            check_fits(run.plan, session.limits, self.name, is_baked=bool(run.sidecar.get("shape")))
             _check_inputs(run.plan, roles, run.inputs)
             loaded.append(session.load(run.wgsl, run.plan, build_images(run.plan, roles, run.inputs, canaries=False)))
         ticks = session.time(loaded, rounds, done)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from qgen.errors import QgenError, UnavailableError
-from qgen.sidecar.plan import DispatchPlan
+from qgen.sidecar.plan import DispatchPlan, RunPlan, plan_runs
 
 _DEFAULTS: Final = {
     "maxBindGroups": 4,
@@ -77,23 +77,38 @@ def check_features(needs: Needs, offered: Collection[str], adapter: str) -> None
             raise UnavailableError("QG613", message, hint="emit it for a target without this feature")
 
 
-def check_fits(plan: DispatchPlan, limits: Mapping[str, int], adapter: str) -> None:
+def split_plan(plan: DispatchPlan, sidecar: Mapping[str, Any], limits: Mapping[str, int]) -> tuple[RunPlan, ...]:
+    """Return the runs of a plan on a device with `limits` (WebGPU's spelling): several where a tensor is too large and may be parted."""
+    limit = _greatest_storage(limits)
+    storage = [bound.buffer for step in plan.passes for bound in step.bindings if bound.address_space == "storage"]
+    is_large = any(plan.sizes[name] > limit for name in storage)
+    runs = plan_runs(sidecar, plan.shapes, limit) if is_large else None
+    return runs or (RunPlan(dict.fromkeys(plan.sizes, 0), plan),)
+
+
+def check_fits(plan: DispatchPlan, limits: Mapping[str, int], adapter: str, *, is_baked: bool) -> None:
     """Raise `QgenError` QG612 where a buffer or a dispatch of `plan` is beyond `limits` (WebGPU's spelling)."""
     for step in plan.passes:
         for bound in step.bindings:
-            name = "maxUniformBufferBindingSize" if bound.address_space == "uniform" else "maxStorageBufferBindingSize"
-            greatest = min(limits[name], limits["maxBufferSize"])
+            is_uniform = bound.address_space == "uniform"
+            greatest = limits["maxUniformBufferBindingSize"] if is_uniform else _greatest_storage(limits)
             if plan.sizes[bound.buffer] > greatest:
-                raise _too_large(f"the buffer `{bound.buffer}` has {plan.sizes[bound.buffer]} bytes, and `{adapter}` binds {greatest}")
+                reason = f"the buffer `{bound.buffer}` has {plan.sizes[bound.buffer]} bytes, and `{adapter}` binds {greatest}"
+                raise _too_large(reason, is_baked=is_baked)
         if max(step.dispatch) > limits["maxComputeWorkgroupsPerDimension"]:
-            raise _too_large(f"the pass `{step.entry_point}` has {' × '.join(map(str, step.dispatch))} workgroups")
+            raise _too_large(f"the pass `{step.entry_point}` has {' × '.join(map(str, step.dispatch))} workgroups", is_baked=is_baked)
 
 
-def _too_large(reason: str) -> QgenError:
+def _greatest_storage(limits: Mapping[str, int]) -> int:
+    return min(limits["maxStorageBufferBindingSize"], limits["maxBufferSize"])
+
+
+def _too_large(reason: str, *, is_baked: bool) -> QgenError:
+    way_out = "leave its shape to uniforms, so that it computes a tensor in parts" if is_baked else "split the tensor along an outer axis"
     return QgenError(
         "QG612",
         f"a kernel too large for the adapter: {reason}",
-        hint="split the tensor along an outer axis, or take a device with a greater maxStorageBufferBindingSize; `cpu` has no such limit",
+        hint=f"{way_out}, or take a device with a greater maxStorageBufferBindingSize; `cpu` has no such limit",
     )
 
 

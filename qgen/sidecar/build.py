@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -12,6 +11,7 @@ from qgen.ir.rewrite import walk_body, walk_stmts
 from qgen.passes.plan import MAX_ELEMENTS, Plan
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from qgen.sidecar.assumption import Assumption, assumes
+from qgen.sidecar.chunks import build_chunks
 from qgen.sidecar.error import fast_error
 from qgen.sidecar.formulas import Formula
 from qgen.sidecar.plan import FORMAT, FORMAT_VERSION
@@ -24,8 +24,6 @@ DOMAIN: Final = (
 )
 
 _WORD_BYTES: Final = 4
-_OFFSET_BITS: Final = 8 * 256
-"""The alignment of a binding's offset that every device has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,7 @@ def _first_input(spec: SidecarSpec) -> str:
 def _lets(spec: SidecarSpec) -> dict[str, Formula]:
     """Return N elements, S groups, and the dispatch: U invocations in G workgroups, GX of them a row.
 
-    Only N (per-tensor), or outer, axis and inner, read shapes; everything else follows from these, for a part of the tensor too.
+    Only N (per-tensor), or outer, axis and inner, read shapes; everything else follows from these.
     """
     x = _first_input(spec)
     lets: dict[str, Formula] = {}
@@ -199,6 +197,8 @@ def _lets(spec: SidecarSpec) -> dict[str, Formula]:
             lets |= _view(x, axis) | {"blocks": ["ceil_div", "axis", block_size], "S": ["mul", "outer", "blocks", "inner"]}
         case _:
             assert_never(granularity)
+    if "axis_start" in spec.program.uniforms:
+        lets["axis_start"] = 0
     for plan, prefix in reversed(list(zip(spec.plans, _prefixes(spec), strict=True))):
         lets[f"{prefix}U"] = ["ceil_div", "S" if prefix == "S" else "N", plan.lanes]
         lets[f"{prefix}G"] = ["ceil_div", f"{prefix}U", plan.workgroup_size]
@@ -255,44 +255,11 @@ def _constraints(spec: SidecarSpec) -> list[Formula]:
     return constraints
 
 
-def _chunks(spec: SidecarSpec) -> list[dict[str, Any]]:
-    """Return the ways to compute a tensor part by part, the first whose `when` holds being the one to take.
-
-    There is none for baked shapes, and none for reductions, which need the whole tensor. With one outer slice the axis is cut, in whole
-    blocks and with the scales; with several, whole slices are parted.
-    """
+def _chunks(spec: SidecarSpec) -> dict[str, Any] | None:
+    """Return how a tensor is computed in several runs; None for baked shapes, and for reductions, which need the whole tensor."""
     if spec.shape is not None or len(spec.plans) > 1:
-        return []
-    granularity = spec.plan.granularity
-    match granularity:
-        case PerTensor():
-            return [_way(spec, "N", 1, 1, elements=1, groups=None)]
-        case PerAxis():
-            along_axis = _way(spec, "axis", 1, ["eq", "outer", 1], elements="inner", groups=1)
-            return [along_axis, _way(spec, "outer", 1, 1, elements=["mul", "axis", "inner"], groups=None)]
-        case Blocked(_, size):
-            along_axis = _way(spec, "axis", size, ["eq", "outer", 1], elements=["mul", size, "inner"], groups="inner")
-            return [along_axis, _way(spec, "outer", 1, 1, elements=["mul", "axis", "inner"], groups=["mul", "blocks", "inner"])]
-        case _:
-            assert_never(granularity)
-
-
-def _way(spec: SidecarSpec, along: str, step: int, when: Formula, *, elements: Formula, groups: Formula | None) -> dict[str, Any]:
-    """Return one way: `elements` and `groups` are what a step holds; with `groups` None every part has the same scales."""
-    operands = spec.checked.bound
-    parts = [_cut(elements, [operand for operand in operands if not operand.per_group], _most_elements(spec))]
-    if groups is not None:
-        parts.append(_cut(groups, [operand for operand in operands if operand.per_group], MAX_ELEMENTS))
-    return {"along": along, "step": step, "when": when, "cut": parts}
-
-
-def _cut(elements: Formula, operands: list[Operand], most: int) -> dict[str, Any]:
-    """Return where these operands may be cut: at a whole period of each layout that begins at an offset WebGPU binds."""
-    multiples = [
-        math.lcm(operand.dtype.layout.elements, _OFFSET_BITS // math.gcd(_OFFSET_BITS, operand.dtype.bits)) for operand in operands
-    ]
-    names = [operand.name for operand in operands]
-    return {"buffers": names, "elements": elements, "multiple": math.lcm(*multiples), "most": most}
+        return None
+    return build_chunks(spec.plan, spec.checked.bound, _most_elements(spec))
 
 
 def _most_elements(spec: SidecarSpec) -> int:

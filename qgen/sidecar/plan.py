@@ -5,7 +5,8 @@ Nothing but the sidecar is read, so what works here works in any host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,17 +47,26 @@ class DispatchPlan:
 
     `sizes` are the bytes of each buffer that a pass may bind, uniforms included and ignored ones not; `uniforms` are the contents of the
     uniform buffers. An output of no elements leaves nothing to dispatch: then `passes` is empty, and other outputs
-    have the constants of `on_empty`.
+    have the constants of `on_empty`. `shapes` are those that the plan is for.
     """
 
     sizes: Mapping[str, int]
     uniforms: Mapping[str, bytes]
     passes: tuple[PassPlan, ...]
+    shapes: Mapping[str, tuple[int, ...]]
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to dispatch."""
         return not self.passes
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A part of the tensors: where it begins in each of them, in bytes, and what is bound from there on and dispatched."""
+
+    offsets: Mapping[str, int]
+    plan: DispatchPlan
 
 
 def plan_dispatch(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> DispatchPlan:
@@ -66,8 +76,37 @@ def plan_dispatch(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ..
     formula without a value, QG601 for what is no sidecar, QG602 for a constraint that does not hold, QG603 for a shape that is missing or
     is not the baked one, QG604 for a value that WebGPU does not take.
     """
-    try:
+    with _reading():
         return _plan(sidecar, shapes)
+
+
+def plan_runs(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], limit: int) -> tuple[RunPlan, ...] | None:
+    """Return the runs that compute tensors of these shapes, which `plan_dispatch` takes, with bindings of at most `limit` bytes.
+
+    They are None where the kernel computes tensors as a whole only, or no part is small enough. Raises as `plan_dispatch` does.
+    """
+    with _reading():
+        whole, chunks = _plan(sidecar, shapes), sidecar["chunks"]
+        if chunks is None:
+            return None
+        if whole.is_empty:
+            return ()
+        let = sidecar["let"] | chunks["let"] | {"limit": limit, "start": 0}
+        count = Scope(shapes, let).value(chunks["count"])
+        is_one = count <= chunks["most"] and all(size <= limit for size in whole.sizes.values())
+        length = count if is_one else Scope(shapes, let).value(chunks["length"])
+        if length == 0:
+            return None
+        starts = range(0, count, length)
+        own = [{"start": start, chunks["count"]: min(length, count - start)} for start in starts]
+        return tuple(_run(sidecar, whole, Scope(shapes, let | values)) for values in own)
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Raise what a malformed sidecar leads to as an error of ours."""
+    try:
+        yield
     except KeyError as error:
         raise _malformed(f"it has no `{error.args[0]}`") from error
     except (IndexError, TypeError, ValueError, AttributeError) as error:
@@ -83,14 +122,29 @@ def _plan(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> 
     _check_constraints(sidecar["constraints"], scope)
     sizes = {name: _size(name, scope.value(buffer["size_bytes"])) for name, buffer in buffers.items()}
     if any(sizes[name] == 0 for name, buffer in buffers.items() if buffer["role"] == "output"):
-        return DispatchPlan(sizes, {}, ())
-    uniforms = {
-        name: _uniform(sidecar["structs"][buffer["struct"]], sizes[name], scope)
-        for name, buffer in buffers.items()
-        if buffer["role"] == "uniform"
-    }
-    passes = tuple(_pass(entry, sizes, scope) for entry in sidecar["passes"])
-    return DispatchPlan(sizes, uniforms, passes)
+        return DispatchPlan(sizes, {}, (), shapes)
+    return DispatchPlan(sizes, _uniforms(sidecar, sizes, scope), _passes(sidecar, sizes, scope), shapes)
+
+
+def _run(sidecar: Mapping[str, Any], whole: DispatchPlan, scope: Scope) -> RunPlan:
+    """Return the run whose first element and count `scope` has."""
+    bits = {buffer["name"]: buffer["element"]["bits"] for buffer in sidecar["buffers"] if "element" in buffer}
+    offsets, sizes = dict.fromkeys(whole.sizes, 0), dict(whole.sizes)
+    for bind in sidecar["chunks"]["bind"]:
+        first, count = scope.value(bind["first"]), scope.value(bind["count"])
+        for name in bind["buffers"]:
+            offsets[name] = first * bits[name] // 8
+            sizes[name] = _size(name, _WORD_BYTES * -(-count * bits[name] // 32))
+    return RunPlan(offsets, DispatchPlan(sizes, _uniforms(sidecar, sizes, scope), _passes(sidecar, sizes, scope), whole.shapes))
+
+
+def _uniforms(sidecar: Mapping[str, Any], sizes: Mapping[str, int], scope: Scope) -> dict[str, bytes]:
+    structs, uniforms = sidecar["structs"], [buffer for buffer in sidecar["buffers"] if buffer["role"] == "uniform"]
+    return {buffer["name"]: _uniform(structs[buffer["struct"]], sizes[buffer["name"]], scope) for buffer in uniforms}
+
+
+def _passes(sidecar: Mapping[str, Any], sizes: Mapping[str, int], scope: Scope) -> tuple[PassPlan, ...]:
+    return tuple(_pass(entry, sizes, scope) for entry in sidecar["passes"])
 
 
 def _check_shapes(sidecar: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -22,7 +22,7 @@ ROUNDS: Final = 21
 CLEARLY: Final = 0.97
 """A schedule is taken where its time is at most this part of that of the target's own."""
 
-_LANES: Final = (8, 16, 32, 64)
+_LANES: Final = (16, 32, 64, 128)
 _WORKGROUPS: Final = (64, 128, 256)
 _CHECKS: Final = 2
 """Rounds in which a candidate is held against the oracle, on each shape."""

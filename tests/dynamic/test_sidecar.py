@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from qgen.arrays import pack_words
 from qgen.check import make_inputs
 from qgen.check.compare import find_mismatches
 from qgen.check.shapes import least_rank
+from qgen.kernel import CPU, Kernel
 from qgen.runtime import open_device
 from qgen.shapes import Granularity, PerTensor, blocked, per_axis, per_tensor
 from qgen.sidecar.plan import plan_dispatch
@@ -49,7 +51,20 @@ def test_the_passes_and_what_each_binds() -> None:
     ]
     assert sidecar["on_empty"] == {"y_scale": 0x3F800000, "y_zero_point": 0}
     assert sidecar["requires"]["limits"]["maxStorageBuffersPerShaderStage"] == 4
-    assert sidecar["chunks"] == []
+    assert sidecar["chunks"] is None
+
+
+def test_the_last_word_of_a_constant_is_filled_with_zeros() -> None:
+    kernel = dynamic(per_axis(1))
+    checked = kernel.compiled.checked
+    operands = tuple(replace(each, on_empty=7) if each.name == "y_zero_point" else each for each in checked.operands)
+    changed = Kernel(replace(kernel.compiled, checked=replace(checked, operands=operands)))
+    found = changed.run_words({}, kernel.plan({"x": (0, 6)}), CPU)
+    assert {name: list(words) for name, words in found.items()} == {
+        "y": [],
+        "y_scale": [0x3F800000] * 6,
+        "y_zero_point": [0x07070707, 0x0707],
+    }
 
 
 def test_scratch_is_of_words_one_for_each_group() -> None:

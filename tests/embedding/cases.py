@@ -68,6 +68,15 @@ EMPTY: Final = {"dq_u8_axis1": (2, 7, 0), "q_i8_tensor": (0,), "dql": (3, 0)}
 """Tensors without elements, for some kernels with shapes in uniforms."""
 
 
+LARGE: Final[Mapping[str, tuple[tuple[tuple[int, ...], int], ...]]] = {
+    "dq_i4_blocked": (((3, 9000), 8300), ((1, 100000), 4300)),
+    "dq_u8_axis1": (((1, 3, 4999), 8300), ((2, 40, 333), 8300), ((2, 4, 1, 5000), 4200)),
+    "q_i4_axis0_blocked": (((37, 1001), 16900), ((700, 5), 4200), ((33, 2, 1, 257), 4300)),
+    "q_bf16_axis0": (((3, 5001), 2120), ((3000, 2), 2120), ((5, 7, 33), 1100)),
+}
+"""More tensors that are parted: rows and axes of no whole words, longer than a run, and scales of which a run binds a part."""
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a host is given: the shapes and words of the inputs, the words it has to give back, and the limit, 0 for the device's own."""
@@ -113,7 +122,9 @@ def works() -> tuple[Work, ...]:
     """Return the work on every small, empty and large tensor."""
     small = [_work(case, case.shape, 0) for case in CASES]
     empty = [_work(case, EMPTY[case.name], 0) for case in CASES if case.name in EMPTY]
-    return (*small, *empty, *(_work(case, case.large, case.limit) for case in CASES if case.large))
+    large = [_work(case, case.large, case.limit) for case in CASES if case.large]
+    more = [_work(case, shape, limit) for case in CASES for shape, limit in LARGE.get(case.name, ())]
+    return (*small, *empty, *large, *more)
 
 
 def _work(case: Case, shape: tuple[int, ...], limit: int) -> Work:

@@ -1,4 +1,4 @@
-// The formulas of a sidecar as a host in JavaScript evaluates them that has no glue, and with them the plan of tensors that are not parted.
+// The formulas of a sidecar as a host in JavaScript evaluates them that has no glue, and with them the plan, in several runs where it has to be.
 
 const OPERATIONS = {
   add: (a, b) => a + b, sub: (a, b) => a - b, mul: (a, b) => a * b, min: (a, b) => Math.min(a, b), max: (a, b) => Math.max(a, b),
@@ -20,17 +20,41 @@ function value(formula, lets, shapes) {
   return operands.map(evaluate).reduce(OPERATIONS[operation]);
 }
 
-export function plan(sidecar, shapes) {
-  const evaluate = formula => value(formula, sidecar.let, shapes);
+export function plan(sidecar, shapes, limit) {
+  const { chunks } = sidecar;
+  const lets = { ...sidecar.let, ...chunks?.let, limit, start: 0 };
+  const evaluate = (formula, own = {}) => value(formula, { ...lets, ...own }, shapes);
   const first = sidecar.buffers.find(buffer => buffer.role === 'input').name;
   if (sidecar.shape && String(sidecar.shape) !== String(shapes[first])) return null;
-  if (!sidecar.constraints.every(evaluate)) return null;
+  const onShapes = sidecar.constraints.filter(readsShapes);
+  if (!onShapes.every(constraint => evaluate(constraint))) return null;
   const buffers = sidecar.buffers.filter(buffer => buffer.role !== 'ignored' && buffer.role !== 'uniform');
   const sizes = buffers.map(buffer => evaluate(buffer.size_bytes));
   if (buffers.some((buffer, index) => buffer.role === 'output' && sizes[index] === 0)) return [0];
   const structs = sidecar.buffers.filter(buffer => buffer.role === 'uniform').map(buffer => sidecar.structs[buffer.struct]);
-  const fields = structs.flatMap(struct => struct.fields.map(field => evaluate(field.value)));
-  const dispatches = sidecar.passes.flatMap(pass => pass.dispatch.map(evaluate));
-  const run = [...sizes.map(() => 0), ...sizes, ...fields, ...dispatches];
-  return [1, ...run, ...run];
+  const count = chunks ? evaluate(chunks.count) : 1;
+  const isOne = !chunks || (count <= chunks.most && Math.max(...sizes) <= limit);
+  const length = isOne ? count : evaluate(chunks.length);
+  if (length === 0) return null;
+  const runs = Math.ceil(count / length);
+  const found = [runs];
+  for (const index of [0, Math.floor(runs / 2), runs - 1]) {
+    const start = index * length;
+    const own = chunks ? { start, [chunks.count]: Math.min(length, count - start) } : {};
+    const bound = buffers.map(({ name, element }, number) => {
+      const bind = chunks?.bind.find(each => each.buffers.includes(name));
+      if (!bind) return [0, sizes[number]];
+      return [evaluate(bind.first, own) * element.bits / 8, 4 * Math.ceil(evaluate(bind.count, own) * element.bits / 32)];
+    });
+    if (bound.some(([, size]) => size === 0 || size > limit)) return null;
+    if (!sidecar.constraints.every(constraint => onShapes.includes(constraint) || evaluate(constraint, own))) return null;
+    const fields = structs.flatMap(struct => struct.fields.map(field => evaluate(field.value, own)));
+    const dispatches = sidecar.passes.flatMap(pass => pass.dispatch.map(workgroups => evaluate(workgroups, own)));
+    found.push(...bound.map(([offset]) => offset), ...bound.map(([, size]) => size), ...fields, ...dispatches);
+  }
+  return found;
+}
+
+function readsShapes(formula) {
+  return Array.isArray(formula) && (formula[0] in SHAPES || formula.slice(1).some(readsShapes));
 }

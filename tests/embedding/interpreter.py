@@ -47,81 +47,54 @@ def value(formula: Any, let: Mapping[str, Any], shapes: Shapes) -> int:  # noqa:
 
 
 def plan(sidecar: Mapping[str, Any], shapes: Shapes, limit: int) -> list[int] | None:
-    """Return the numbers of a plan as `numbers_of_run` lists them: how many runs, then the first and the last; None for what is refused."""
-    let = dict(sidecar["let"])
+    """Return the numbers of a plan: how many runs, then as `numbers_of_run` lists them those of `some_runs`; None for what is refused."""
+    let, chunks = sidecar["let"], sidecar["chunks"]
     on_shapes = [constraint for constraint in sidecar["constraints"] if reads_shapes(constraint)]
     first = next(buffer["name"] for buffer in sidecar["buffers"] if buffer["role"] == "input")
     if sidecar["shape"] not in (None, list(shapes[first])) or not all(value(constraint, let, shapes) for constraint in on_shapes):
         return None
-    sizes = measure(sidecar, let, shapes)
-    if any(sizes[buffer["name"]] == 0 for buffer in sidecar["buffers"] if buffer["role"] == "output"):
+    tensors = [buffer for buffer in sidecar["buffers"] if buffer["role"] not in {"ignored", "uniform"}]
+    sizes = [value(buffer["size_bytes"], let, shapes) for buffer in tensors]
+    if any(size == 0 for buffer, size in zip(tensors, sizes, strict=True) if buffer["role"] == "output"):
         return [0]
-    way = next((way for way in sidecar["chunks"] if value(way["when"], let, shapes)), None)
-    parts = (
-        []
-        if way is None
-        else [(name, value(cut["elements"], let, shapes), cut["multiple"], cut["most"]) for cut in way["cut"] for name in cut["buffers"]]
-    )
-    counts = {buffer["name"]: value(buffer["count"], let, shapes) for buffer in sidecar["buffers"] if "count" in buffer}
-    if way is None or all(sizes[name] <= limit and counts[name] <= most for name, _, _, most in parts):
-        run = numbers_of_run(sidecar, let, shapes, dict.fromkeys(sizes, 0), limit)
-        return None if run is None else [1, *run, *run]
-    steps = math.lcm(*(multiple // math.gcd(multiple, elements) for _, elements, multiple, _ in parts))
-    whole, along = value(let[way["along"]], let, shapes), way["along"]
-    length = greatest_length(sidecar, let, shapes, limit, (along, way["step"] * steps))
+    if chunks is None:
+        run = numbers_of_run(sidecar, let, shapes, [0] * len(sizes), sizes, limit)
+        return None if run is None else [1, *run, *run, *run]
+    let = let | chunks["let"] | {"limit": limit, "start": 0}
+    count, bits = value(let[chunks["count"]], let, shapes), [buffer["element"]["bits"] for buffer in tensors]
+    fits = count <= chunks["most"] and max(sizes) <= limit
+    length = count if fits else value(chunks["length"], let, shapes)
     if length == 0:
         return None
-    count = -(-whole // length)
-    found = [count]
-    for index in (0, count - 1):
-        start = index * length
-        begin = measure(sidecar, let | {along: start}, shapes)  # as many bytes as the elements before the part have
-        offsets = {name: begin[name] if name in {part[0] for part in parts} else 0 for name in sizes}
-        run = numbers_of_run(sidecar, let | {along: min(length, whole - start)}, shapes, offsets, limit)
+    binds = [next(bind for bind in chunks["bind"] if buffer["name"] in bind["buffers"]) for buffer in tensors]
+    found = [-(-count // length)]
+    for index in some_runs(found[0]):
+        own = let | {"start": index * length, chunks["count"]: min(length, count - index * length)}
+        offsets = [value(bind["first"], own, shapes) * each // 8 for bind, each in zip(binds, bits, strict=True)]
+        sizes = [4 * -(-value(bind["count"], own, shapes) * each // 32) for bind, each in zip(binds, bits, strict=True)]
+        run = numbers_of_run(sidecar, own, shapes, offsets, sizes, limit)
         if run is None:
             return None
         found += run
     return found
 
 
-def greatest_length(sidecar: Mapping[str, Any], let: dict[str, Any], shapes: Shapes, limit: int, cut: tuple[str, int]) -> int:
-    """Return the greatest multiple of the unit in `cut` of which a part fits, by trying; 0 where not even one does."""
-    along, unit = cut
-    most = {name: part["most"] for way in sidecar["chunks"] if way["along"] == along for part in way["cut"] for name in part["buffers"]}
-
-    def fits(times: int) -> bool:
-        small = let | {along: times * unit}
-        sizes = measure(sidecar, small, shapes)
-        counts = {buffer["name"]: value(buffer["count"], small, shapes) for buffer in sidecar["buffers"] if "count" in buffer}
-        return all(sizes[name] <= limit and counts[name] <= most[name] for name in most)
-
-    low, high = 0, 1
-    while fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low * unit
+def some_runs(count: int) -> tuple[int, ...]:
+    """Return the first, one amid and the last of so many runs, by number."""
+    return 0, count // 2, count - 1
 
 
-def measure(sidecar: Mapping[str, Any], let: Mapping[str, Any], shapes: Shapes) -> dict[str, int]:
-    """Return the sizes of the tensors that passes bind."""
-    buffers = [buffer for buffer in sidecar["buffers"] if buffer["role"] not in {"ignored", "uniform"}]
-    return {buffer["name"]: value(buffer["size_bytes"], let, shapes) for buffer in buffers}
-
-
-def numbers_of_run(
-    sidecar: Mapping[str, Any], let: Mapping[str, Any], shapes: Shapes, offsets: Mapping[str, int], limit: int
+def numbers_of_run(  # noqa: PLR0917 - what a run follows from, and the limit
+    sidecar: Mapping[str, Any], let: Mapping[str, Any], shapes: Shapes, offsets: Sequence[int], sizes: Sequence[int], limit: int
 ) -> list[int] | None:
     """Return offsets, sizes, the fields of the uniforms and the workgroups of one run; None for what is refused."""
-    sizes = measure(sidecar, let, shapes)
     checks = [constraint for constraint in sidecar["constraints"] if not reads_shapes(constraint)]
-    if not all(0 < size <= limit for size in sizes.values()) or not all(value(check, let, shapes) for check in checks):
+    if not all(0 < size <= limit for size in sizes) or not all(value(check, let, shapes) for check in checks):
         return None
     structs = [sidecar["structs"][buffer["struct"]] for buffer in sidecar["buffers"] if buffer["role"] == "uniform"]
     fields = [value(field["value"], let, shapes) for struct in structs for field in struct["fields"]]
     dispatches = [value(count, let, shapes) for step in sidecar["passes"] for count in step["dispatch"]]
-    return [*(offsets[name] for name in sizes), *sizes.values(), *fields, *dispatches]
+    return [*offsets, *sizes, *fields, *dispatches]
 
 
 def reads_shapes(formula: Any) -> bool:  # noqa: ANN401 - JSON

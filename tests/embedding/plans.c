@@ -1,4 +1,4 @@
-/* Reads the number of a kernel, a limit and its shapes a line, and prints the plan of its header: runs, the first run and the last. */
+/* Reads the number of a kernel, a limit and its shapes a line, and prints the plan of its header: runs, the first run, one amid and the last. */
 
 #include "cases.h"
 #include <inttypes.h>

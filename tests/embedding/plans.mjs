@@ -1,5 +1,5 @@
 // Reads [{ kernel, shapes, limit }] from standard input and writes, of each, the plan of the glue in the folder that is named, and that of
-// the interpreter where the limit is 0: none. A plan is how many runs, then the numbers of the first and of the last; null is a refusal.
+// the interpreter; a limit of 0 is none. A plan is how many runs, then the numbers of the first, one amid and the last; null is a refusal.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -18,10 +18,11 @@ function numbers({ offsets, sizes, uniforms, dispatches }) {
   return [Object.values(offsets), Object.values(sizes), Object.values(uniforms).map(words => [...words]), dispatches].flat(3);
 }
 
-function planByGlue(glue, { shapes, limit }) {
+function planByGlue(glue, shapes, limit) {
   try {
-    const { runs } = glue.plan(shapes, limit || Number.MAX_SAFE_INTEGER);
-    return [runs.length, ...(runs.length ? [...numbers(runs[0]), ...numbers(runs.at(-1))] : [])];
+    const { runs } = glue.plan(shapes, limit);
+    const some = runs.length ? [runs[0], runs[Math.floor(runs.length / 2)], runs.at(-1)] : [];
+    return [runs.length, ...some.flatMap(numbers)];
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;
@@ -30,6 +31,7 @@ function planByGlue(glue, { shapes, limit }) {
 
 const found = jobs.map(job => {
   const { glue, sidecar } = kernels[job.kernel];
-  return { glue: planByGlue(glue, job), sidecar: job.limit ? null : interpret(sidecar, job.shapes) };
+  const limit = job.limit || Number.MAX_SAFE_INTEGER;
+  return { glue: planByGlue(glue, job.shapes, limit), sidecar: interpret(sidecar, job.shapes, limit) };
 });
 process.stdout.write(JSON.stringify(found));

@@ -1,4 +1,4 @@
-// Reads the number of a kernel, a limit and its shapes a line, and prints the plan of its module: runs, the first run and the last.
+// Reads the number of a kernel, a limit and its shapes a line, and prints the plan of its module: runs, the first run, one amid and the last.
 
 use std::io::{self, BufRead};
 
@@ -20,7 +20,7 @@ macro_rules! case {
             let mut found = vec![plan.runs];
             let words: fn(&kernel::Run) -> Vec<u8> = $words;
             if plan.runs > 0 {
-                for index in [0, plan.runs - 1] {
+                for index in [0, plan.runs / 2, plan.runs - 1] {
                     let run = plan.run(index).unwrap();
                     found.extend(run.offsets);
                     found.extend(run.sizes);

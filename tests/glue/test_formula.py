@@ -101,3 +101,9 @@ def test_what_is_simplified() -> None:
     assert simplify(tree(["mul", ["mul", "a", 1], ["mul", 2, "b", 3]])) == ("mul", 6, "a", "b")
     assert simplify(tree(["add", ["rank", "x"], 0])) == ("rank", "x")
     assert simplify(tree(["prod_dims", "x", ["add", ["rank", "x"], 0], ["rank", "x"]])) == 1
+    assert simplify(tree(["floor_div", ["mul", 4, "a"], 8])) == ("floor_div", "a", 2)
+    assert simplify(tree(["floor_div", ["mul", 16, "a"], 8])) == ("mul", 2, "a")
+    assert simplify(tree(["floor_div", ["mul", 8, 0], 8])) == 0
+    assert simplify(tree(["max", 64, ["mul", ["le", 2, 1], "a"]])) == 64
+    assert simplify(tree(["and", ["le", 2, ["sub", 3, 2]], "a"])) == 0
+    assert simplify(tree(["add", ["mod", "a", 1], "b"])) == "b"

@@ -10,7 +10,7 @@ import pytest
 
 from qgen.errors import InternalError, QgenError
 from qgen.glue import LANGUAGES, parse_languages, write_glue
-from qgen.glue.host import Check, Let
+from qgen.glue.host import Bound, Check, Let
 from qgen.glue.read import read_host
 from qgen.sidecar.plan import plan_dispatch
 from tests.embedding.test_python import load_glue
@@ -47,7 +47,9 @@ def test_a_check_stands_after_what_it_uses() -> None:
     host = read_host(dequantize_per_axis())
     checks = [statement.condition for statement in (*host.read_shapes, *host.dispatch) if isinstance(statement, Check)]
     assert checks == [("eq", ("numel", "x_scale"), ("dim", "x", 1)), ("le", "count", 4294967295)]
-    assert host.ways == ()
+    assert host.chunks is not None
+    assert host.chunks.length_lets == ()
+    assert host.chunks.bind[1] == Bound("x_scale", 0, ("mul", 4, "numel_x_scale"))
 
 
 def _edited(**parts: object) -> dict[str, Any]:
@@ -66,15 +68,15 @@ def _with_second_group() -> dict[str, Any]:
     return changed
 
 
-CUT = [{"buffers": ["x", "y"], "elements": 1, "multiple": 64, "most": 1000}]
+CHUNKS = {"count": "N", "multiple": 64, "most": 1000, "length": 64, "let": {}}
 
 REFUSED = {
     "another format": _edited(format="other"),
     "a later version": _edited(format_version=2),
     "two texts": _with_second_text(),
     "two groups": _with_second_group(),
-    "a cut along what no shape gives": _edited(chunks=[{"along": "G", "step": 1, "when": 1, "cut": CUT}]),
-    "no way for some shapes": _edited(chunks=[{"along": "N", "step": 1, "when": ["eq", "N", 7], "cut": CUT}]),
+    "a count of no tensor": _edited(chunks=CHUNKS | {"count": "G", "bind": [{"buffers": ["x", "y"], "first": 0, "count": "G"}]}),
+    "a tensor that no run binds": _edited(chunks=CHUNKS | {"bind": [{"buffers": ["x"], "first": "start", "count": "N"}]}),
 }
 
 

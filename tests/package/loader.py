@@ -82,7 +82,8 @@ def run_loaded(device: Device, loaded: Loaded, inputs: Mapping[str, bytes], work
         if each["space"] == "uniform"
     }
     step = PassPlan("main", (workgroup_size, 1, 1), bindings, loaded.dispatch)
-    plan = DispatchPlan({each["name"]: each["nbytes"] for each in loaded.bindings}, uniforms, (step,) if loaded.dispatch[0] else ())
+    sizes = {each["name"]: each["nbytes"] for each in loaded.bindings}
+    plan = DispatchPlan(sizes, uniforms, (step,) if loaded.dispatch[0] else (), {})
     given = {name: data for name, data in inputs.items() if roles.get(name) == "input"}
     return device.run(loaded.wgsl, sidecar, plan, given, canaries=True)["y"]
 

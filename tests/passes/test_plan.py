@@ -79,8 +79,18 @@ def test_the_group_of_an_element_is_that_of_the_view(case: tuple[Granularity, tu
     baked = plan(program(y=y), granularity, shape)
     assert evaluate_group(baked, numbers, {}) == wanted
     uniform = plan(program(y=y), granularity, None)
-    values = {"axis": view.axis, "inner": view.inner, "blocks": view.blocks}
-    assert evaluate_group(uniform, numbers, {name: values.get(name, 1) for name in uniform.uniforms}) == wanted
+    start = 0 if isinstance(granularity, PerTensor) else int(numbers[len(numbers) // 2])
+    values = {"axis": view.axis, "inner": view.inner, "blocks": view.blocks, "axis_start": start}
+    later = numbers >= start
+    found = evaluate_group(uniform, numbers[later] - start, {name: values.get(name, 1) for name in uniform.uniforms})
+    assert found == wanted[len(numbers) - int(later.sum()) :]
+
+
+def test_only_a_kernel_that_computes_parts_takes_their_start() -> None:
+    assert plan(program(), PerAxis(0), None).uniforms == ("n", "units", "groups_x", "axis", "inner", "axis_start")
+    assert plan(program(), PerTensor(), None).uniforms == ("n", "units", "groups_x")
+    several = replace(program(), kernels=(*program().kernels, Kernel("more", ())))
+    assert plan(several, PerAxis(0), None).uniforms == ("n", "units", "groups_x", "axis", "inner")
 
 
 @given(cases(), st.sampled_from(["uint8", "uint4", "int2", "float16", "float32"]))

@@ -81,13 +81,13 @@ def sidecar(buffers: Sequence[dict[str, Any]], passes: Sequence[dict[str, Any]],
         "passes": list(passes),
         "requires": {"features": [], "language_features": [], "limits": {"maxStorageBuffersPerShaderStage": 2}},
         "constraints": [],
-        "chunks": [],
+        "chunks": None,
     } | parts
 
 
 def tensor(name: str, role: str, element: dict[str, Any], size_bytes: object, count: object = ("numel", "x")) -> dict[str, Any]:
     count = list(count) if isinstance(count, tuple) else count
-    return {"name": name, "role": role, "element": element, "count": count, "size_bytes": size_bytes}
+    return {"name": name, "role": role, "element": dict(element), "count": count, "size_bytes": size_bytes}
 
 
 def times_three(wgsl: str = TIMES, *, row: int = 65535) -> dict[str, Any]:
@@ -138,10 +138,10 @@ def dequantize_per_axis() -> dict[str, Any]:
     count = ["mul", 4, ["numel", "x_scale"]]
     return sidecar(
         [
-            tensor("x", "input", BYTES, ["mul", 4, ["ceil_div", "N", 4]]),
+            tensor("x", "input", BYTES, ["mul", 4, ["ceil_div", "N", 4]], "N"),
             tensor("x_scale", "input", FLOATS, count, ["numel", "x_scale"]),
             tensor("x_zero_point", "ignored", BYTES, ["mul", 4, ["ceil_div", ["numel", "x_zero_point"], 4]], ["numel", "x_zero_point"]),
-            tensor("y", "output", FLOATS, ["mul", 4, "N"]),
+            tensor("y", "output", FLOATS, ["mul", 4, "N"], "N"),
             {"name": "params", "role": "uniform", "struct": "Params", "size_bytes": 16},
         ],
         [
@@ -178,5 +178,15 @@ def dequantize_per_axis() -> dict[str, Any]:
             "GX": ["min", "G", 65535],
         },
         constraints=[["le", "N", 4294967295], ["eq", ["numel", "x_scale"], ["dim", "x", 1]]],
-        chunks=[{"along": "N", "step": 1, "when": 0, "cut": [{"buffers": ["x", "y"], "elements": 1, "multiple": 256, "most": 1 << 20}]}],
+        chunks={
+            "count": "N",
+            "multiple": 256,
+            "most": 1 << 20,
+            "length": ["mul", 256, ["floor_div", "limit", 1024]],
+            "let": {"half": ["floor_div", "start", 2]},
+            "bind": [
+                {"buffers": ["x", "y"], "first": "start", "count": "N"},
+                {"buffers": ["x_scale"], "first": 0, "count": ["numel", "x_scale"]},
+            ],
+        },
     )

@@ -36,7 +36,7 @@ def _objects(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[tup
             yield from _objects(part, (*path, index))
 
 
-_FREE = {("let",), ("structs",), ("op", "attributes"), ("target", "options"), ("requires", "limits")}
+_FREE = {("let",), ("chunks", "let"), ("structs",), ("op", "attributes"), ("target", "options"), ("requires", "limits")}
 """Where the names are the kernel's own."""
 
 
