@@ -65,6 +65,7 @@ def write_card(op: str, manifest: Mapping[str, Any], variants: Sequence[Variant]
         "- `env.wgsl.resourceDeclarations` is the text of these declarations.",
         "- `DISPATCH_FOLD_WIDTH` is the most workgroups in x, at most `device.limits.maxComputeWorkgroupsPerDimension`.",
         "- An empty tensor dispatches nothing.",
+        "- Some texts call `unpack4xU8`, which is of WGSL's language feature `packed_4x8_integer_dot_product`.",
         "- Types (`TQ`, …), tensors, attributes, tunables, `device` and what `derive` names are the variables of expressions and",
         "  templates; an absent tensor is undefined. The functions of expressions:",
         "",

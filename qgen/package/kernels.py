@@ -53,14 +53,14 @@ def variants(scale: str) -> tuple[Variant, ...]:
         Variant(
             "quant-linear-vec4",
             20,
-            "one scale for the whole tensor; it is read once for the four elements or more that an invocation computes",
+            "one scale for the whole tensor; it is read once for all elements that an invocation computes",
             (f"numel({scale}) == 1", f"rank({scale}) <= 1 or block_size == 0"),
             PerTensor(),
         ),
         Variant(
             "quant-linear-scalar",
             10,
-            "one scale for each index along `axis`; it is looked up for each element",
+            "one scale for each index along `axis`",
             ("block_size == 0", f"rank({scale}) == 1", "rank(x) >= 1"),
             PerAxis(0),
         ),

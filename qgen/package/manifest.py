@@ -84,11 +84,17 @@ def _derive(op: str, zero_point: str, rows: Sequence[Row]) -> dict[str, str]:
         own = '"exact" if TS == "int32" else "float32" if TS == "float8e8m0" else TS'
         asked = "".join(f'"{name}" if precision == {DTYPES[name].onnx} else ' for name in _PRECISIONS)
         found |= {"division": asked + own, "saturates": f"saturate != 0 or TQ not in [{float8}]"}
-    lanes = {row.key: str(_lanes(row.sidecar)) for row in rows}
     bits: dict[Key, str] = {(name,): str(DTYPES[name].bits) for name in dict.fromkeys(name for row in rows for name in row.key[:3])}
     return found | {
         **{f"bits_of_{name}": write_expression(bits, [name]) for name in VARIABLES[:3]},
         "n": "numel(x)",
+    }
+
+
+def _dispatch(rows: Sequence[Row]) -> dict[str, str]:
+    """Return how many elements an invocation of each kernel of a variant computes, and the workgroups that follow."""
+    lanes = {row.key: str(_lanes(row.sidecar)) for row in rows}
+    return {
         "lanes": write_expression(lanes, VARIABLES),
         "units": "ceilDiv(n, lanes)",
         "groups": "ceilDiv(units, tunables.WORKGROUP_SIZE)",
@@ -122,7 +128,7 @@ def _variant(variant: Variant, rows: Sequence[Row], names: tuple[str, str]) -> d
     if len(uniforms) != 1:
         raise InternalError(f"the kernels of {variant.id} have different uniforms: {uniforms}")
     fields = next(iter(uniforms))
-    derive = {"axis_length": "dim(x, axis)"} if any(name == "axis" for name, _ in fields) else {}
+    derive = _dispatch(rows) | ({"axis_length": "dim(x, axis)"} if any(name == "axis" for name, _ in fields) else {})
     struct = [{"name": name, "type": kind, "value": _UNIFORMS[name]} for name, kind in fields]
     return {
         "id": variant.id,

@@ -61,7 +61,7 @@ def write_template(head: Sequence[str], texts: Mapping[Key, str], variables: Seq
     lines = [*head, "{% set text %}", *join_choices(factor_lines(own, variables)), "{% endset %}"]
     for block in library:
         lines += [
-            f"{{% if {_write_use(block.name, every)} %}}", "{% set called %}", "", *block.lines, "{% endset %}",
+            f"{{% if {_write_use(block, every)} %}}", "{% set called %}", "", *block.lines, "{% endset %}",
             "{% set text = text ~ called %}", "{% endif %}",
         ]  # fmt: skip
     text = "\n".join([*lines, "{{ text }}"]) + "\n"
@@ -88,16 +88,17 @@ def _is_entry(block: Block) -> bool:
     return any(line.startswith(_ENTRY) for line in block.lines)
 
 
-def _write_use(name: str, lines: Sequence[str]) -> str:
+def _write_use(block: Block, lines: Sequence[str]) -> str:
     """Return the Jinja test that `text` uses a function or a struct: its name with as much before it as no comment has.
 
-    `lines` are all lines of all texts.
+    `lines` are all lines of all texts. A function is used where it is called: a variable may have its name.
     """
+    name = rf"{block.name}\b" if block.code.startswith("struct") else rf"{block.name}\("
     comments = "\n".join(line for line in lines if line.startswith("//"))
     code = "\n".join(line for line in lines if not line.startswith("//"))
-    used = [match for match in re.finditer(rf"\b{name}\b", code) if not code.endswith(("fn ", "struct "), 0, match.start())]
+    used = [match for match in re.finditer(rf"\b{name}", code) if not code.endswith(("fn ", "struct "), 0, match.start())]
     for before in range(1, _MOST_BEFORE):
-        uses = {code[match.start() - before : match.end() + 1] for match in used}
+        uses = {code[match.start() - before : match.start() + len(block.name) + 1] for match in used}
         if not any("\n" in use or use in comments for use in uses):
             return " or ".join(f'"{use}" in text' for use in sorted(uses))
-    raise InternalError(f"no test tells where `{name}` is used from where comments name it")
+    raise InternalError(f"no test tells where `{block.name}` is used from where comments name it")

@@ -147,7 +147,7 @@ def _check_that_the_tests_of_a_package_hold_on_dawn(op: str, folder: Path) -> No
 
 
 def _check_a_dispatch_is_folded_and_an_empty_tensor_dispatches_nothing(op: str, folder: Path) -> None:
-    types, many = {"TQ": "uint8", "TS": "float32", "TF": "float32"}, (10 * 16 * 64 + 1,)
+    types, many = {"TQ": "uint8", "TS": "float32", "TF": "float32"}, (10 * 128 * 128 + 1,)
     large, empty = load_cases(
         folder, [case_of(op, types, {"x": many, SCALES[op]: ()}, limit=7), case_of(op, types, {"x": (3, 0), SCALES[op]: ()})]
     )

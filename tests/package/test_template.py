@@ -102,7 +102,7 @@ def test_variables_without_effect_are_dropped_and_a_missing_one_is_a_bug() -> No
 
 _HEADER = "// a\n\n@group(0) b;\n\nstruct Params {\n    n: u32,\n}\n\n@compute\n"
 _STRUCT = "struct P {\n    a: u32,\n}\n\nfn g(x: P) {\n    f(1u);\n}\n"
-_SHARED = "// It says g(1u), and takes a P .\nfn f(x: u32) {\n}\n"
+_SHARED = "// It says g(1u), and takes a P .\nfn f(x: u32) {\n    let g = x;\n    h = g;\n}\n"
 KERNELS: dict[Key, str] = {
     ("int8",): f"{_HEADER}fn main() {{\n    f(251u);\n}}\n\n{_SHARED}",
     ("int4",): f"{_HEADER}fn main() {{\n    let p = g(P(251u));\n}}\n\n{_STRUCT}\n{_SHARED}",
