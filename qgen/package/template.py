@@ -19,7 +19,6 @@ from qgen.package.branches import Key
 from qgen.package.factor import Parts, factor_lines, join_choices
 
 _DEFINED: Final = re.compile(r"^(?:fn|struct) (\w+)", re.MULTILINE)
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 _ENTRY: Final = "@compute"
 _MOST_BEFORE: Final = 9
 
@@ -78,9 +77,9 @@ def _find_library(texts: Sequence[Sequence[Block]]) -> list[Block]:
     same = {name: next(iter(blocks)) for name, blocks in forms.items() if len(blocks) == 1 and not _is_entry(next(iter(blocks)))}
     order: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(same, ()))
     for block in same.values():
-        for used in _IDENTIFIER.findall(block.code):
-            if used in same and used != block.name:
-                order.add(used, block.name)
+        for used in same.values():
+            if used is not block and re.search(_use(used), block.code):
+                order.add(used.name, block.name)
     return [same[name] for name in order.static_order()]
 
 
@@ -91,14 +90,18 @@ def _is_entry(block: Block) -> bool:
 def _write_use(block: Block, lines: Sequence[str]) -> str:
     """Return the Jinja test that `text` uses a function or a struct: its name with as much before it as no comment has.
 
-    `lines` are all lines of all texts. A function is used where it is called: a variable may have its name.
+    `lines` are all lines of all texts.
     """
-    name = rf"{block.name}\b" if block.code.startswith("struct") else rf"{block.name}\("
     comments = "\n".join(line for line in lines if line.startswith("//"))
     code = "\n".join(line for line in lines if not line.startswith("//"))
-    used = [match for match in re.finditer(rf"\b{name}", code) if not code.endswith(("fn ", "struct "), 0, match.start())]
+    used = [match for match in re.finditer(_use(block), code) if not code.endswith(("fn ", "struct "), 0, match.start())]
     for before in range(1, _MOST_BEFORE):
         uses = {code[match.start() - before : match.start() + len(block.name) + 1] for match in used}
         if not any("\n" in use or use in comments for use in uses):
             return " or ".join(f'"{use}" in text' for use in sorted(uses))
     raise InternalError(f"no test tells where `{block.name}` is used from where comments name it")
+
+
+def _use(block: Block) -> str:
+    """Return the pattern of a use: a struct is used where it is named, a function where it is called, as a variable may have its name."""
+    return rf"\b{block.name}\b" if block.code.startswith("struct") else rf"\b{block.name}\("
