@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qgen.arrays import pack_words, to_codes, unpack_words
 from qgen.check.inputs import make_inputs
-from qgen.check.shapes import check_shapes
+from qgen.check.shapes import ROUNDS, check_runs, check_shapes
 from qgen.dtypes import WORD_BITS, DType
 from qgen.evaluate import ArithmeticModel
 from qgen.kernel import CPU, Kernel
@@ -20,9 +20,6 @@ from qgen.oracle import evaluate_reference
 from qgen.oracle.groups import expand_groups
 from qgen.runtime import open_device
 from qgen.shapes import Granularity, scale_shape
-
-ROUNDS: Final = 4
-"""Runs of a kernel on each shape, one of them with calm inputs."""
 
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
@@ -85,9 +82,7 @@ def check_kernel(
     rounds: int = ROUNDS,
     model: ArithmeticModel | None = None,
 ) -> CheckResult:
-    """Run `kernel` on inputs of each of `shapes` (`check_shapes` where None) in every round, and compare every bit.
-
-    The seed is one greater each time. In four rounds each shape has calm inputs once.
+    """Run `kernel` on inputs of each of `shapes` (`check_shapes` where None), as `check_runs` has them, and compare every bit.
 
     `device` is `cpu`, where the evaluator runs it under `model`, or as for `open_device`. On an adapter each buffer lies between canaries.
     Raises `InternalError` for a kernel that the stack refuses or that writes where it may not, `EvaluationError` where the evaluator traps,
@@ -96,10 +91,8 @@ def check_kernel(
     elements = mismatches = 0
     first = None
     shapes = check_shapes(kernel) if shapes is None else tuple(shapes)
-    for number in range(rounds * len(shapes)):
-        turn, place = divmod(number, len(shapes))
-        shape, calm = shapes[place], (seed + turn + place) % ROUNDS == ROUNDS - 1
-        inputs = make_inputs(kernel, shape, seed + number, calm=calm)
+    for number, shape, calm in check_runs(shapes, rounds, seed):
+        inputs = make_inputs(kernel, shape, number, calm=calm)
         words = run_kernel(kernel, device, inputs, model)
         for name, want in find_reference(kernel, inputs).items():
             dtype = kernel.compiled.checked.operand(name).dtype
@@ -107,7 +100,7 @@ def check_kernel(
             elements, mismatches = elements + want.size, mismatches + len(wrong)
             if first is None and len(wrong):
                 output = (words[name], pack_words(want, dtype), dtype)
-                first = describe_mismatch(kernel, inputs, (shape, seed + number, calm), int(wrong[0]), output, name=name)
+                first = describe_mismatch(kernel, inputs, (shape, number, calm), int(wrong[0]), output, name=name)
     return CheckResult(kernel.name, device, elements, mismatches, first)
 
 

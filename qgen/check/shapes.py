@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from qgen.kernel import Kernel
 from qgen.shapes import Blocked, Granularity, PerTensor, scale_shape
 
 _RANKS: Final = 4
-_MANY_WORKGROUPS: Final = 3
+_MANY_WORKGROUPS: Final = 2
+_LARGE: Final = 4096
+"""Elements beyond which a shape is run once: the oracle computes each of them exactly."""
+
+ROUNDS: Final = 4
+"""Runs of a kernel on each shape, one of them with calm inputs."""
 _LONGEST_BLOCKED_AXIS: Final = 2049
 _ODD: Final = {1: (129,), 2: (3, 43), 3: (5, 7, 11), 4: (3, 3, 3, 19)}
 """By rank, a shape with one element more than a multiple of 128, which every number of lanes divides."""
@@ -21,7 +27,7 @@ def check_shapes(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
     """Return the shapes to check `kernel` on: its own where it is baked, else five.
 
     Ranks go from the least that the granularity's axis allows, 1 at best, to at least 4. One shape has one element more than a multiple of
-    the lanes, one takes over two workgroups, the blocked axis ends in a part of a block, and one is even in every way.
+    the lanes, one takes more than a workgroup, the blocked axis ends in a part of a block, and one is even in every way.
     """
     if kernel.request.shape is not None:
         return (kernel.request.shape,)
@@ -36,6 +42,17 @@ def check_shapes(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
         _ragged(granularity, deep, 2),
         ((1,) * max(0, odd - 2) + _EVEN)[-odd:],
     )
+
+
+def check_runs(shapes: Sequence[tuple[int, ...]], rounds: int, seed: int) -> Iterator[tuple[int, tuple[int, ...], bool]]:
+    """Yield the seed, the shape and whether inputs are calm, for each run of a kernel: every shape in each round, a large one in the first.
+
+    The seed is one greater each time. In four rounds each shape has calm inputs once.
+    """
+    for turn in range(rounds):
+        for place, shape in enumerate(shapes):
+            if turn == 0 or math.prod(shape) <= _LARGE:
+                yield seed + turn * len(shapes) + place, shape, (seed + turn + place) % ROUNDS == ROUNDS - 1
 
 
 def least_rank(granularity: Granularity) -> int:
@@ -54,12 +71,12 @@ def _ragged(granularity: Granularity, rank: int, dim: int) -> tuple[int, ...]:
 
 
 def _widened(kernel: Kernel, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `shape` with one dimension grown until each pass takes at least three workgroups; not the blocked axis if there is another."""
+    """Return `shape` with one dimension grown until each pass takes a second workgroup; not the blocked axis if there is another."""
     granularity = kernel.request.granularity
     at = (granularity.axis + 1) % len(shape) if isinstance(granularity, Blocked) else 0
     dims = list(shape)
     while _workgroups(kernel, tuple(dims)) < _MANY_WORKGROUPS:
-        dims[at] = 2 * dims[at] + 1
+        dims[at] += 1 + dims[at] // 8
     return tuple(dims)
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from qgen.arrays import pack_words, to_codes, unpack_words
 from qgen.check import CheckResult, check_shapes, make_inputs
-from qgen.check.compare import ROUNDS, describe_mismatch, find_reference, run_kernel
+from qgen.check.compare import describe_mismatch, find_reference, run_kernel
 from qgen.check.edges import decode, encode
+from qgen.check.shapes import ROUNDS, check_runs
 from qgen.dtypes import DType, Family
 from qgen.evaluate.worst import worst_models
 from qgen.ir.program import Operand
@@ -40,12 +41,11 @@ def check_tolerance(kernel: Kernel, stack: str, seed: int) -> CheckResult:
     bound, has_domain = numerics["max_error"], DOMAIN in numerics["relies_on"]
     models = (None,) if stack != f"{CPU}:worst" else worst_models("exact")
     shapes = check_shapes(kernel)
-    for number in range(max(ROUNDS * len(shapes), len(models))):
-        turn, place = divmod(number, len(shapes))
-        shape, calm = shapes[place], (seed + turn + place) % ROUNDS == ROUNDS - 1
-        inputs = make_inputs(kernel, shape, seed + number, calm=calm)
+    rounds = max(ROUNDS, -(-len(models) // len(shapes)) + 1)
+    for run, (number, shape, calm) in enumerate(check_runs(shapes, rounds, seed)):
+        inputs = make_inputs(kernel, shape, number, calm=calm)
         inside = find_domain(kernel, inputs, shape) if has_domain else np.ones(shape, np.bool_)
-        words = run_kernel(kernel, stack.partition(":worst")[0], inputs, models[number % len(models)])
+        words = run_kernel(kernel, stack.partition(":worst")[0], inputs, models[run % len(models)])
         for name, want in find_reference(kernel, inputs).items():
             dtype = kernel.compiled.checked.operand(name).dtype
             got = unpack_words(words[name], dtype, want.shape)
@@ -54,7 +54,7 @@ def check_tolerance(kernel: Kernel, stack: str, seed: int) -> CheckResult:
             elements, mismatches = elements + int(np.count_nonzero(counted)), mismatches + len(wrong)
             if first is None and len(wrong):
                 output = (words[name], pack_words(want, dtype), dtype)
-                first = describe_mismatch(kernel, inputs, (shape, seed + number, calm), int(wrong[0]), output)
+                first = describe_mismatch(kernel, inputs, (shape, number, calm), int(wrong[0]), output)
     return CheckResult(kernel.name, stack, elements, mismatches, first)
 
 
