@@ -8,6 +8,7 @@ from typing import Any, Final, assert_never
 from qgen.ir import nodes as ir
 from qgen.ir.program import Kernel, Operand, Program
 from qgen.ir.rewrite import walk_body, walk_stmts
+from qgen.passes.legalise import PACKED_4X8
 from qgen.passes.plan import MAX_ELEMENTS, Plan
 from qgen.shapes import Blocked, PerAxis, PerTensor
 from qgen.sidecar.assumption import Assumption, assumes
@@ -94,7 +95,7 @@ def build_sidecar(spec: SidecarSpec) -> dict[str, Any]:
         ],
         "requires": {
             "features": list(spec.target.features),
-            "language_features": sorted({*spec.target.language_features, *_language_features(spec.program)}),
+            "language_features": _language_features(spec.program),
             "limits": {
                 "maxComputeInvocationsPerWorkgroup": spec.plan.workgroup_size,
                 "maxComputeWorkgroupSizeX": spec.plan.workgroup_size,
@@ -206,10 +207,10 @@ def _lets(spec: SidecarSpec) -> dict[str, Formula]:
     return lets
 
 
-def _language_features(program: Program) -> set[str]:
+def _language_features(program: Program) -> list[str]:
     """Return the features of WGSL, of those that an implementation may lack, that the text of a program uses."""
     builtins = {node.name for kernel in program.kernels for node in walk_body(kernel.body) if isinstance(node, ir.Builtin)}
-    return {"packed_4x8_integer_dot_product"} if "unpack4xU8" in builtins else set()
+    return [PACKED_4X8] if "unpack4xU8" in builtins else []
 
 
 def _view(x: str, axis: int) -> dict[str, Formula]:
