@@ -73,8 +73,8 @@ def choose_lay(program: Program, kernel: Kernel, granularity: Granularity, view:
         return _plain_lay(granularity, view, lanes)
     wanted = target.lanes
     if _fails_by_itself(kernel):
-        # All elements of the invocation are computed again then; uniform shapes have more to find out before the first one.
-        wanted //= 4 if view is not None or isinstance(granularity, PerTensor) else 2
+        # All elements of the invocation are computed again then.
+        wanted //= 4
     most = min(MOST_OF_A_PIECE, VECTOR_BITS // min(operand.dtype.bits for operand in operands))
     while most > wanted:
         most //= 2
@@ -83,11 +83,7 @@ def choose_lay(program: Program, kernel: Kernel, granularity: Granularity, view:
     if view is None and isinstance(granularity, PerTensor):
         return Lay(most * pieces, most, GroupLevel.INVOCATION)
     if view is None:
-        # Blocks that are shorter than the elements of an invocation would make it have several groups whatever the shape.
-        least_block = granularity.block_size if isinstance(granularity, Blocked) else 0
-        while pieces > 1 and least_block % (most * pieces):
-            pieces //= 2
-        return Lay(most * pieces, most, GroupLevel.ALIKE)
+        return _uniform_lay(program, kernel, granularity, max(least, LANES), wanted)
     fact = _shared_fact(granularity, view, most * pieces) if view.count else "no elements"
     if fact is not None:
         return Lay(most * pieces, most, GroupLevel.INVOCATION, _strides(granularity, view, most * pieces, pieces), fact)
@@ -99,6 +95,23 @@ def choose_lay(program: Program, kernel: Kernel, granularity: Granularity, view:
     found = found or _lay_of_columns(granularity, view, most)
     small = max(least, LANES)
     return found or Lay(most * pieces, small if most * pieces % small == 0 else most, GroupLevel.ELEMENT)
+
+
+def _uniform_lay(program: Program, kernel: Kernel, granularity: Granularity, small: int, wanted: int) -> Lay:
+    """Return the lay of a kernel with several groups whose shape is in uniforms: pieces as small as words allow.
+
+    Whether an invocation has one group is asked of the uniforms where a loop for either answer makes no text too long for a driver:
+    code that tests each element, and conversions of several vectors a piece, stand there twice.
+    """
+    pieces = max(1, min(ROWS, wanted // small))
+    is_short = small == LANES or all(operand.dtype.bits == WORD_BITS for operand in program.operands if operand.dtype.is_float)
+    if _fails_by_itself(kernel) or not is_short:
+        return Lay(small * pieces, small, GroupLevel.ELEMENT)
+    # Blocks that are shorter than the elements of an invocation would make it have several groups whatever the shape.
+    least_block = granularity.block_size if isinstance(granularity, Blocked) else 0
+    while pieces > 1 and least_block % (small * pieces):
+        pieces //= 2
+    return Lay(small * pieces, small, GroupLevel.ALIKE)
 
 
 def _strides(granularity: Granularity, view: View, lanes: int, pieces: int) -> int | None:
