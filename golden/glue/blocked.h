@@ -77,36 +77,6 @@ static inline bool qgen_is_shape(qgen_shape shape) {
     return true;
 }
 
-/* What of a tensor belongs to a step of the extent that is cut, none where all of it is bound; where a part may begin, what it has at most. */
-typedef struct qgen_part {
-    int64_t elements, multiple, most, bits;
-} qgen_part;
-
-static inline void qgen_set_part(qgen_part *part, int64_t elements, int64_t multiple, int64_t most, int64_t bits) {
-    part->elements = elements;
-    part->multiple = multiple;
-    part->most = most;
-    part->bits = bits;
-}
-
-/* Returns how many steps one run has, a part beginning where all tensors can be bound; 0 where no part is small enough. */
-static inline int64_t qgen_run_steps(const qgen_part *parts, int count, int64_t max_binding_size) {
-    int64_t steps = 1;
-    for (int i = 0; i < count;) {
-        const bool begins_well = steps * (parts[i].elements % parts[i].multiple) % parts[i].multiple == 0;
-        steps += begins_well ? 0 : 1;
-        i = begins_well ? i + 1 : 0;
-    }
-    int64_t times = INT64_C(1) << 40;
-    for (int i = 0; i < count; ++i) {
-        const int64_t elements = steps * parts[i].elements;
-        if (elements > 0) {
-            times = qgen_min(times, qgen_min(parts[i].most / elements, max_binding_size / (elements * parts[i].bits / 8)));
-        }
-    }
-    return times * steps;
-}
-
 #endif
 
 /* The tensors. */
@@ -131,6 +101,8 @@ typedef struct blocked_shapes {
 typedef struct blocked_extents {
     int64_t outer;
     int64_t axis;
+    int64_t count;
+    int64_t start;
 } blocked_extents;
 
 /* The contents of the uniform buffer `params`. */
@@ -141,6 +113,7 @@ typedef struct blocked_params {
     uint32_t axis;
     uint32_t inner;
     uint32_t blocks;
+    uint32_t axis_start;
 } blocked_params;
 
 static_assert(offsetof(blocked_params, n) == 0, "offset of n");
@@ -149,7 +122,8 @@ static_assert(offsetof(blocked_params, groups_x) == 8, "offset of groups_x");
 static_assert(offsetof(blocked_params, axis) == 12, "offset of axis");
 static_assert(offsetof(blocked_params, inner) == 16, "offset of inner");
 static_assert(offsetof(blocked_params, blocks) == 20, "offset of blocks");
-static_assert(sizeof(blocked_params) == 24, "size of params");
+static_assert(offsetof(blocked_params, axis_start) == 24, "offset of axis_start");
+static_assert(sizeof(blocked_params) == 28, "size of params");
 
 /* How tensors are computed: counts of elements and sizes in bytes, and in how many runs; in none where there is nothing to compute. */
 typedef struct blocked_plan {
@@ -157,7 +131,7 @@ typedef struct blocked_plan {
     int64_t sizes[BLOCKED_TENSORS];
     int64_t runs;
     blocked_extents extents;
-    int64_t length; /* of the extent that is cut, in one run */
+    int64_t length; /* elements of one run */
 } blocked_plan;
 
 /* One part of the tensors: where it begins in each and how much of it is bound, in bytes; uniforms, and the workgroups of each pass. */
@@ -209,63 +183,85 @@ static inline void blocked_measure(const blocked_extents *extents, int64_t *coun
 }
 
 static inline const char *blocked_dispatch(const blocked_extents *extents, blocked_run *run) {
-    const int64_t count = extents->outer * extents->axis;
-    if (!(count <= INT64_C(4294967168))) return "needs count <= 4294967168";
-    const int64_t invocations = qgen_ceil_div(count, 32);
+    if (!(extents->count <= INT64_C(4294967168))) return "needs count <= 4294967168";
+    const int64_t invocations = qgen_ceil_div(extents->count, 64);
     const int64_t workgroups = qgen_ceil_div(invocations, 128);
     const int64_t workgroups_x = qgen_min(workgroups, 65535);
     if (!(qgen_ceil_div(workgroups, qgen_max(workgroups_x, 1)) <= 65535)) return "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535";
     const int64_t blocks = qgen_ceil_div(extents->axis, 32);
-    if ((count | invocations | workgroups_x | extents->axis | blocks) >> 32 != 0) return "a uniform is no u32";
-    run->params.n = (uint32_t)count;
+    const int64_t size = qgen_min(32, extents->axis);
+    const int64_t is_ragged = (int64_t)(extents->outer >= 2 && extents->axis % size >= 1);
+    const int64_t unit_groups = qgen_max(1, is_ragged * blocks);
+    const int64_t steps = qgen_max(1, 512 * (int64_t)(unit_groups % 512 >= 1));
+    const int64_t unit_rows = qgen_min(extents->axis, size + is_ragged * extents->axis);
+    const int64_t step_rows = steps * unit_rows;
+    const int64_t step = extents->start / step_rows;
+    const int64_t axis_start = extents->start - step * step_rows;
+    if ((extents->count | invocations | workgroups_x | extents->axis | blocks | axis_start) >> 32 != 0) return "a uniform is no u32";
+    run->params.n = (uint32_t)extents->count;
     run->params.units = (uint32_t)invocations;
     run->params.groups_x = (uint32_t)workgroups_x;
     run->params.axis = (uint32_t)extents->axis;
     run->params.inner = 1;
     run->params.blocks = (uint32_t)blocks;
+    run->params.axis_start = (uint32_t)axis_start;
     run->dispatches[0][0] = (uint32_t)workgroups_x;
     run->dispatches[0][1] = (uint32_t)qgen_ceil_div(workgroups, workgroups_x);
     run->dispatches[0][2] = 1;
     return NULL;
 }
 
-/* Says what of the tensors belongs to a step of the extent that is cut; returns that extent. */
-static inline int64_t *blocked_find_cut(blocked_extents *extents, int64_t *step, qgen_part *parts) {
-    for (int i = 0; i < BLOCKED_TENSORS; ++i) {
-        qgen_set_part(&parts[i], 0, 1, 0, 0);
-    }
+/* Says where a run begins in each tensor and how much of it it binds, in bytes. */
+static inline void blocked_bind(const blocked_extents *extents, blocked_run *run) {
+    const int64_t size = qgen_min(32, extents->axis);
+    const int64_t is_ragged = (int64_t)(extents->outer >= 2 && extents->axis % size >= 1);
     const int64_t blocks = qgen_ceil_div(extents->axis, 32);
-    if (extents->outer == 1) {
-        *step = 32;
-        qgen_set_part(&parts[BLOCKED_X], 32, 512, INT64_C(4294967168), 4);
-        qgen_set_part(&parts[BLOCKED_Y], 32, 512, INT64_C(4294967168), 16);
-        qgen_set_part(&parts[BLOCKED_X_SCALE], 1, 512, INT64_C(4294967168), 16);
-        qgen_set_part(&parts[BLOCKED_X_ZERO_POINT], 1, 512, INT64_C(4294967168), 4);
-        return &extents->axis;
-    }
-    *step = 1;
-    qgen_set_part(&parts[BLOCKED_X], extents->axis, 512, INT64_C(4294967168), 4);
-    qgen_set_part(&parts[BLOCKED_Y], extents->axis, 512, INT64_C(4294967168), 16);
-    qgen_set_part(&parts[BLOCKED_X_SCALE], blocks, 512, INT64_C(4294967168), 16);
-    qgen_set_part(&parts[BLOCKED_X_ZERO_POINT], blocks, 512, INT64_C(4294967168), 4);
-    return &extents->outer;
+    const int64_t unit_groups = qgen_max(1, is_ragged * blocks);
+    const int64_t steps = qgen_max(1, 512 * (int64_t)(unit_groups % 512 >= 1));
+    const int64_t unit_rows = qgen_min(extents->axis, size + is_ragged * extents->axis);
+    const int64_t step_rows = steps * unit_rows;
+    const int64_t step = extents->start / step_rows;
+    const int64_t first_group = step * steps * unit_groups;
+    const int64_t axis_start = extents->start - step * step_rows;
+    const int64_t end_row = axis_start + extents->count;
+    const int64_t run_blocks = end_row / extents->axis * blocks + qgen_ceil_div(end_row % extents->axis, size);
+    run->offsets[BLOCKED_X] = extents->start / 2;
+    run->offsets[BLOCKED_X_SCALE] = 2 * first_group;
+    run->offsets[BLOCKED_X_ZERO_POINT] = first_group / 2;
+    run->offsets[BLOCKED_Y] = 2 * extents->start;
+    run->sizes[BLOCKED_X] = 4 * qgen_ceil_div(extents->count, 8);
+    run->sizes[BLOCKED_X_SCALE] = 4 * qgen_ceil_div(run_blocks, 2);
+    run->sizes[BLOCKED_X_ZERO_POINT] = 4 * qgen_ceil_div(run_blocks, 8);
+    run->sizes[BLOCKED_Y] = 4 * qgen_ceil_div(extents->count, 2);
+}
+
+/* Returns how many elements each of several runs has, but the last; 0 where no part is small enough. */
+static inline int64_t blocked_run_length(const blocked_extents *extents, int64_t limit) {
+    const int64_t size = qgen_min(32, extents->axis);
+    const int64_t is_ragged = (int64_t)(extents->outer >= 2 && extents->axis % size >= 1);
+    const int64_t blocks = qgen_ceil_div(extents->axis, 32);
+    const int64_t unit_groups = qgen_max(1, is_ragged * blocks);
+    const int64_t steps = qgen_max(1, 512 * (int64_t)(unit_groups % 512 >= 1));
+    const int64_t unit_rows = qgen_min(extents->axis, size + is_ragged * extents->axis);
+    const int64_t step_rows = steps * unit_rows;
+    const int64_t reach = qgen_min(extents->count, step_rows);
+    const int64_t limit_words = qgen_min(limit, INT64_C(1099511627776)) / 4;
+    const int64_t fitting = 512 * (limit_words / 256);
+    const int64_t groups = extents->outer * blocks;
+    const int64_t all_groups_fit = (int64_t)(qgen_ceil_div(groups, 2) <= limit_words);
+    const int64_t all_units = qgen_ceil_div(extents->outer * extents->axis, unit_rows);
+    const int64_t units = qgen_min(2 * limit_words / unit_groups, all_units);
+    const int64_t unit_length = qgen_max(units - steps, 0) * unit_rows;
+    const int64_t length_by_groups = qgen_max(INT64_C(2147483648) * all_groups_fit, 512 * (unit_length / 512));
+    return (int64_t)(reach <= INT64_C(2147483648)) * qgen_min(fitting, length_by_groups);
 }
 
 /* Says what one run of a plan binds and dispatches. Returns NULL, or what is wrong. */
 static inline const char *blocked_make_run(const blocked_plan *plan, int64_t index, blocked_run *run) {
     blocked_extents extents = plan->extents;
-    int64_t counts[BLOCKED_TENSORS];
-    qgen_part parts[BLOCKED_TENSORS];
-    int64_t step;
-    int64_t *extent = blocked_find_cut(&extents, &step, parts);
-    const int64_t start = index * plan->length;
-    if (plan->length > 0) {
-        *extent = qgen_min(plan->length, *extent - start);
-    }
-    for (int i = 0; i < BLOCKED_TENSORS; ++i) {
-        run->offsets[i] = start / step * parts[i].elements * parts[i].bits / 8;
-    }
-    blocked_measure(&extents, counts, run->sizes);
+    extents.start = index * plan->length;
+    extents.count = qgen_min(plan->length, extents.count - extents.start);
+    blocked_bind(&extents, run);
     return blocked_dispatch(&extents, run);
 }
 
@@ -281,26 +277,24 @@ static inline const char *blocked_make_plan(const blocked_shapes *shapes, uint64
     }
     blocked_measure(&plan->extents, plan->counts, plan->sizes);
     plan->runs = 0;
-    plan->length = 0;
     if (plan->sizes[BLOCKED_Y] == 0) {
         return NULL;
     }
-    plan->runs = 1;
-    qgen_part parts[BLOCKED_TENSORS];
-    int64_t step;
-    const int64_t extent = *blocked_find_cut(&plan->extents, &step, parts);
-    bool fits = true;
+    plan->extents.start = 0;
+    plan->extents.count = plan->counts[BLOCKED_X];
+    plan->length = plan->extents.count;
+    bool fits = plan->length <= INT64_C(4294967168);
     for (int i = 0; i < BLOCKED_TENSORS; ++i) {
-        fits = fits && (parts[i].elements == 0 || (plan->sizes[i] <= limit && plan->counts[i] <= parts[i].most));
+        fits = fits && plan->sizes[i] <= limit;
     }
     if (!fits) {
-        plan->length = step * qgen_run_steps(parts, BLOCKED_TENSORS, limit);
+        plan->length = blocked_run_length(&plan->extents, limit);
         if (plan->length == 0) {
             return "no part of the tensors is small enough for a binding";
         }
-        plan->runs = qgen_ceil_div(extent, plan->length);
     }
-    blocked_run run; /* the first is the largest */
+    plan->runs = qgen_ceil_div(plan->extents.count, plan->length);
+    blocked_run run; /* tells of all: the length is such that none of several is too large */
     error = blocked_make_run(plan, 0, &run);
     for (int i = 0; i < BLOCKED_TENSORS && error == NULL; ++i) {
         error = run.sizes[i] == 0 ? "a tensor has no elements" : run.sizes[i] > limit ? "a tensor is too large for a binding" : NULL;
@@ -314,7 +308,7 @@ static const qgen_binding blocked_bindings[] = {
     { 1, WGPUBufferBindingType_ReadOnlyStorage, BLOCKED_X_SCALE, 0, 0 },
     { 2, WGPUBufferBindingType_ReadOnlyStorage, BLOCKED_X_ZERO_POINT, 0, 0 },
     { 3, WGPUBufferBindingType_Storage, BLOCKED_Y, 0, 0 },
-    { 4, WGPUBufferBindingType_Uniform, -1, 0, 24 },
+    { 4, WGPUBufferBindingType_Uniform, -1, 0, 28 },
 };
 
 static const size_t blocked_binding_starts[] = { 0, 5 };

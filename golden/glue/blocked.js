@@ -21,8 +21,6 @@ const TENSORS = {
   y: { role: 'output', dtype: 'float16', bits: 16, array: Uint16Array },
 };
 
-const NOWHERE = { x: 0, x_scale: 0, x_zero_point: 0, y: 0 };
-
 /** The dispatches, one after the other. */
 const PASSES = [
   {
@@ -93,23 +91,31 @@ function measure({ outer, axis }) {
 }
 
 /** Returns the contents of the uniforms and the workgroups of each pass. */
-function dispatch({ outer, axis }) {
-  const count = outer * axis;
+function dispatch({ outer, axis, count, start }) {
   check(count <= 4294967168, 'needs count <= 4294967168');
-  const invocations = Math.ceil(count / 32);
+  const invocations = Math.ceil(count / 64);
   const workgroups = Math.ceil(invocations / 128);
   const workgroupsX = Math.min(workgroups, 65535);
   check(Math.ceil(workgroups / Math.max(workgroupsX, 1)) <= 65535, 'needs ceil(workgroups / max(workgroups_x, 1)) <= 65535');
   const blocks = Math.ceil(axis / 32);
+  const size = Math.min(32, axis);
+  const isRagged = Number(outer >= 2 && axis % size >= 1);
+  const unitGroups = Math.max(1, isRagged * blocks);
+  const steps = Math.max(1, 512 * Number(unitGroups % 512 >= 1));
+  const unitRows = Math.min(axis, size + isRagged * axis);
+  const stepRows = steps * unitRows;
+  const step = Math.floor(start / stepRows);
+  const axisStart = start - step * stepRows;
   return {
     uniforms: {
-      params: words(24, [
+      params: words(28, [
         [0, 'n', count],
         [4, 'units', invocations],
         [8, 'groups_x', workgroupsX],
         [12, 'axis', axis],
         [16, 'inner', 1],
         [20, 'blocks', blocks],
+        [24, 'axis_start', axisStart],
       ]),
     },
     dispatches: [
@@ -128,60 +134,65 @@ function words(bytes, fields) {
   return content;
 }
 
-/** Returns the part of the tensors that one run computes: where it begins in each, and what it binds and dispatches. */
-function planRun(extents, offsets, maxBindingSize) {
-  const { sizes } = measure(extents);
+/** Returns where a run begins in each tensor and how much of it it binds, in bytes. */
+function bind({ outer, axis, count, start }) {
+  const size = Math.min(32, axis);
+  const isRagged = Number(outer >= 2 && axis % size >= 1);
+  const blocks = Math.ceil(axis / 32);
+  const unitGroups = Math.max(1, isRagged * blocks);
+  const steps = Math.max(1, 512 * Number(unitGroups % 512 >= 1));
+  const unitRows = Math.min(axis, size + isRagged * axis);
+  const stepRows = steps * unitRows;
+  const step = Math.floor(start / stepRows);
+  const firstGroup = step * steps * unitGroups;
+  const axisStart = start - step * stepRows;
+  const endRow = axisStart + count;
+  const runBlocks = Math.floor(endRow / axis) * blocks + Math.ceil(endRow % axis / size);
+  return {
+    offsets: {
+      x: Math.floor(start / 2),
+      x_scale: 2 * firstGroup,
+      x_zero_point: Math.floor(firstGroup / 2),
+      y: 2 * start,
+    },
+    sizes: {
+      x: 4 * Math.ceil(count / 8),
+      x_scale: 4 * Math.ceil(runBlocks / 2),
+      x_zero_point: 4 * Math.ceil(runBlocks / 8),
+      y: 4 * Math.ceil(count / 2),
+    },
+  };
+}
+
+/** Returns how many elements each of several runs has, but the last; 0 where no part is small enough. */
+function runLength({ outer, axis, count, limit }) {
+  const size = Math.min(32, axis);
+  const isRagged = Number(outer >= 2 && axis % size >= 1);
+  const blocks = Math.ceil(axis / 32);
+  const unitGroups = Math.max(1, isRagged * blocks);
+  const steps = Math.max(1, 512 * Number(unitGroups % 512 >= 1));
+  const unitRows = Math.min(axis, size + isRagged * axis);
+  const stepRows = steps * unitRows;
+  const reach = Math.min(count, stepRows);
+  const limitWords = Math.floor(Math.min(limit, 1099511627776) / 4);
+  const fitting = 512 * Math.floor(limitWords / 256);
+  const groups = outer * blocks;
+  const allGroupsFit = Number(Math.ceil(groups / 2) <= limitWords);
+  const allUnits = Math.ceil(outer * axis / unitRows);
+  const units = Math.min(Math.floor(2 * limitWords / unitGroups), allUnits);
+  const unitLength = Math.max(units - steps, 0) * unitRows;
+  const lengthByGroups = Math.max(2147483648 * allGroupsFit, 512 * Math.floor(unitLength / 512));
+  return Number(reach <= 2147483648) * Math.min(fitting, lengthByGroups);
+}
+
+/** Returns what one run binds and dispatches. */
+function planRun(extents, maxBindingSize) {
+  const { offsets, sizes } = bind(extents);
   for (const [name, size] of Object.entries(sizes)) {
     check(size > 0, `${name} has no elements`);
     check(size <= maxBindingSize, `${name} has ${size} bytes, and the device binds ${maxBindingSize}`);
   }
-  return { offsets: { ...NOWHERE, ...offsets }, sizes, ...dispatch(extents) };
-}
-
-/** Returns how the tensors are parted: along which extent, in which steps, and what of each tensor belongs to a step. */
-function findCut({ outer, axis }) {
-  const blocks = Math.ceil(axis / 32);
-  if (outer === 1) return {
-    along: 'axis',
-    step: 32,
-    tensors: {
-      x: { elements: 32, multiple: 512, most: 4294967168 },
-      y: { elements: 32, multiple: 512, most: 4294967168 },
-      x_scale: { elements: 1, multiple: 512, most: 4294967168 },
-      x_zero_point: { elements: 1, multiple: 512, most: 4294967168 },
-    },
-  };
-  return {
-    along: 'outer',
-    step: 1,
-    tensors: {
-      x: { elements: axis, multiple: 512, most: 4294967168 },
-      y: { elements: axis, multiple: 512, most: 4294967168 },
-      x_scale: { elements: blocks, multiple: 512, most: 4294967168 },
-      x_zero_point: { elements: blocks, multiple: 512, most: 4294967168 },
-    },
-  };
-}
-
-/** Returns the runs that compute the tensors part by part, each beginning where all tensors can be bound. */
-function planParts(extents, maxBindingSize) {
-  const { along, step, tensors } = findCut(extents);
-  const parts = Object.entries(tensors);
-  let steps = 1;
-  while (parts.some(([, { elements, multiple }]) => (steps * (elements % multiple)) % multiple !== 0)) steps += 1;
-  const most = parts.map(([name, { elements, most }]) => {
-    const bytes = (steps * elements * TENSORS[name].bits) / 8;
-    return Math.min(Math.floor(maxBindingSize / bytes), Math.floor(most / (steps * elements)));
-  });
-  const length = step * steps * Math.min(...most);
-  check(length > 0, `no part is small enough for bindings of ${maxBindingSize} bytes`);
-  const runs = [];
-  for (let start = 0; start < extents[along]; start += length) {
-    const part = { ...extents, [along]: Math.min(length, extents[along] - start) };
-    const offsets = parts.map(([name, { elements }]) => [name, ((start / step) * elements * TENSORS[name].bits) / 8]);
-    runs.push(planRun(part, Object.fromEntries(offsets), maxBindingSize));
-  }
-  return runs;
+  return { offsets, sizes, ...dispatch(extents) };
 }
 
 /**
@@ -192,9 +203,15 @@ export function plan(shapes, maxBindingSize = 134217728) {
   const extents = readShapes(shapes);
   const { counts, sizes } = measure(extents);
   if (['y'].some(name => sizes[name] === 0)) return { counts, sizes, runs: [] };
-  const { tensors } = findCut(extents);
-  const fits = Object.entries(tensors).every(([name, { most }]) => sizes[name] <= maxBindingSize && counts[name] <= most);
-  return { counts, sizes, runs: fits ? [planRun(extents, {}, maxBindingSize)] : planParts(extents, maxBindingSize) };
+  const count = counts.x;
+  const fits = count <= 4294967168 && Object.values(sizes).every(size => size <= maxBindingSize);
+  const length = fits ? count : runLength({ ...extents, count, limit: maxBindingSize });
+  check(length > 0, `no part is small enough for bindings of ${maxBindingSize} bytes`);
+  const runs = [];
+  for (let start = 0; start < count; start += length) {
+    runs.push(planRun({ ...extents, start, count: Math.min(length, count - start) }, maxBindingSize));
+  }
+  return { counts, sizes, runs };
 }
 
 /** Returns the kernel on a device: its pipelines and layouts are made here, once. */

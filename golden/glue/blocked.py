@@ -71,10 +71,16 @@ def plan(shapes: Mapping[str, Sequence[int]], max_binding_size: int = 134217728)
     counts, sizes = _measure(**extents)
     if any(sizes[name] == 0 for name in OUTPUTS):
         return Plan(counts, sizes, ())
-    _, _, parts = _find_cut(**extents)
-    if any(sizes[name] > max_binding_size or counts[name] > most for name, (_, _, most) in parts.items()):
-        return Plan(counts, sizes, _plan_parts(extents, max_binding_size))
-    return Plan(counts, sizes, (_plan_run(extents, {}, max_binding_size),))
+    count = counts["x"]
+    fits = count <= 4294967168 and all(size <= max_binding_size for size in sizes.values())
+    whole = extents | {"count": count}
+    length = count if fits else _run_length(**whole, limit=max_binding_size)
+    _check(length > 0, f"no part is small enough for bindings of {max_binding_size} bytes")
+    runs = []
+    for start in range(0, count, length):
+        part = whole | {"start": start, "count": min(length, count - start)}
+        runs.append(_plan_run(part, max_binding_size))
+    return Plan(counts, sizes, tuple(runs))
 
 
 def _check(holds: bool, message: str) -> None:
@@ -125,24 +131,32 @@ def _measure(outer: int, axis: int) -> tuple[dict[str, int], dict[str, int]]:
     return counts, sizes
 
 
-def _dispatch(outer: int, axis: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int], ...]]:
+def _dispatch(outer: int, axis: int, count: int, start: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int], ...]]:
     """Return the contents of the uniforms and the workgroups of each pass."""
-    count = outer * axis
     _check(count <= 4294967168, "needs count <= 4294967168")
-    invocations = _ceil_div(count, 32)
+    invocations = _ceil_div(count, 64)
     workgroups = _ceil_div(invocations, 128)
     workgroups_x = min(workgroups, 65535)
     _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")
     blocks = _ceil_div(axis, 32)
+    size = min(32, axis)
+    is_ragged = int(outer >= 2 and axis % size >= 1)
+    unit_groups = max(1, is_ragged * blocks)
+    steps = max(1, 512 * int(unit_groups % 512 >= 1))
+    unit_rows = min(axis, size + is_ragged * axis)
+    step_rows = steps * unit_rows
+    step = start // step_rows
+    axis_start = start - step * step_rows
     uniforms = {
         "params": _words(
-            24,
+            28,
             (0, "n", count),
             (4, "units", invocations),
             (8, "groups_x", workgroups_x),
             (12, "axis", axis),
             (16, "inner", 1),
             (20, "blocks", blocks),
+            (24, "axis_start", axis_start),
         ),
     }
     dispatches = ((workgroups_x, _ceil_div(workgroups, workgroups_x), 1),)
@@ -158,55 +172,62 @@ def _words(size: int, *fields: tuple[int, str, int]) -> bytes:
     return bytes(content)
 
 
-def _find_cut(outer: int, axis: int) -> tuple[str, int, dict[str, tuple[int, int, int]]]:
-    """Return how the tensors are parted: along which extent, in which steps, and for each tensor the elements of a step.
-
-    A part of a tensor begins at a multiple of so many elements as the second number says, and has at most as many as the third.
-    """
+def _bind(outer: int, axis: int, count: int, start: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Return where a run begins in each tensor and how much of it it binds, in bytes."""
+    size = min(32, axis)
+    is_ragged = int(outer >= 2 and axis % size >= 1)
     blocks = _ceil_div(axis, 32)
-    if outer == 1:
-        parts = {
-            "x": (32, 512, 4294967168),
-            "y": (32, 512, 4294967168),
-            "x_scale": (1, 512, 4294967168),
-            "x_zero_point": (1, 512, 4294967168),
-        }
-        return "axis", 32, parts
-    parts = {
-        "x": (axis, 512, 4294967168),
-        "y": (axis, 512, 4294967168),
-        "x_scale": (blocks, 512, 4294967168),
-        "x_zero_point": (blocks, 512, 4294967168),
+    unit_groups = max(1, is_ragged * blocks)
+    steps = max(1, 512 * int(unit_groups % 512 >= 1))
+    unit_rows = min(axis, size + is_ragged * axis)
+    step_rows = steps * unit_rows
+    step = start // step_rows
+    first_group = step * steps * unit_groups
+    axis_start = start - step * step_rows
+    end_row = axis_start + count
+    run_blocks = end_row // axis * blocks + _ceil_div(end_row % axis, size)
+    offsets = {
+        "x": start // 2,
+        "x_scale": 2 * first_group,
+        "x_zero_point": first_group // 2,
+        "y": 2 * start,
     }
-    return "outer", 1, parts
+    sizes = {
+        "x": 4 * _ceil_div(count, 8),
+        "x_scale": 4 * _ceil_div(run_blocks, 2),
+        "x_zero_point": 4 * _ceil_div(run_blocks, 8),
+        "y": 4 * _ceil_div(count, 2),
+    }
+    return offsets, sizes
 
 
-def _plan_parts(extents: dict[str, int], max_binding_size: int) -> tuple[Run, ...]:
-    """Return the runs that compute the tensors part by part, each beginning where all tensors can be bound."""
-    along, step, parts = _find_cut(**extents)
-    steps = 1
-    while any(steps * elements % multiple for elements, multiple, _ in parts.values()):
-        steps += 1
-    fitting = [
-        min(max_binding_size // (steps * elements * BITS[name] // 8), most // (steps * elements))
-        for name, (elements, _, most) in parts.items()
-    ]
-    length = step * steps * min(fitting)
-    _check(length > 0, f"no part is small enough for bindings of {max_binding_size} bytes")
-    runs = []
-    for start in range(0, extents[along], length):
-        part = extents | {along: min(length, extents[along] - start)}
-        offsets = {name: start // step * elements * BITS[name] // 8 for name, (elements, _, _) in parts.items()}
-        runs.append(_plan_run(part, offsets, max_binding_size))
-    return tuple(runs)
+def _run_length(outer: int, axis: int, count: int, limit: int) -> int:
+    """Return how many elements each of several runs has, but the last; 0 where no part is small enough."""
+    size = min(32, axis)
+    is_ragged = int(outer >= 2 and axis % size >= 1)
+    blocks = _ceil_div(axis, 32)
+    unit_groups = max(1, is_ragged * blocks)
+    steps = max(1, 512 * int(unit_groups % 512 >= 1))
+    unit_rows = min(axis, size + is_ragged * axis)
+    step_rows = steps * unit_rows
+    reach = min(count, step_rows)
+    limit_words = min(limit, 1099511627776) // 4
+    fitting = 512 * (limit_words // 256)
+    groups = outer * blocks
+    all_groups_fit = int(_ceil_div(groups, 2) <= limit_words)
+    all_units = _ceil_div(outer * axis, unit_rows)
+    units = min(2 * limit_words // unit_groups, all_units)
+    unit_length = max(units - steps, 0) * unit_rows
+    length_by_groups = max(2147483648 * all_groups_fit, 512 * (unit_length // 512))
+    return int(reach <= 2147483648) * min(fitting, length_by_groups)
 
 
-def _plan_run(extents: dict[str, int], offsets: dict[str, int], max_binding_size: int) -> Run:
-    _, sizes = _measure(**extents)
+def _plan_run(extents: dict[str, int], max_binding_size: int) -> Run:
+    offsets, sizes = _bind(**extents)
     for name, size in sizes.items():
         _check(size > 0, f"{name} has no elements")
         _check(size <= max_binding_size, f"{name} has {size} bytes, and the device binds {max_binding_size}")
-    return Run(dict.fromkeys(BITS, 0) | offsets, sizes, *_dispatch(**extents))
+    return Run(offsets, sizes, *_dispatch(**extents))
 
 
 class Kernel:

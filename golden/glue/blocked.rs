@@ -84,14 +84,15 @@ pub struct Params {
     pub axis: u32,
     pub inner: u32,
     pub blocks: u32,
+    pub axis_start: u32,
 }
 
-const _: () = assert!(core::mem::size_of::<Params>() == 24);
+const _: () = assert!(core::mem::size_of::<Params>() == 28);
 
 impl Params {
-    pub const fn to_bytes(self) -> [u8; 24] {
-        let words = [self.n, self.units, self.groups_x, self.axis, self.inner, self.blocks];
-        let mut bytes = [0; 24];
+    pub const fn to_bytes(self) -> [u8; 28] {
+        let words = [self.n, self.units, self.groups_x, self.axis, self.inner, self.blocks, self.axis_start];
+        let mut bytes = [0; 28];
         let mut i = 0;
         while i < bytes.len() {
             bytes[i] = words[i / 4].to_le_bytes()[i % 4];
@@ -114,6 +115,8 @@ pub struct Shapes<'a> {
 struct Extents {
     outer: i64,
     axis: i64,
+    count: i64,
+    start: i64,
 }
 
 /// Counts of elements and sizes in bytes of the tensors, and in how many runs they are computed: none where there is nothing to compute.
@@ -123,7 +126,7 @@ pub struct Plan {
     pub sizes: [u64; TENSORS],
     pub runs: u64,
     extents: Extents,
-    /// Of the extent that is cut, in one run.
+    /// Elements of one run.
     length: i64,
 }
 
@@ -148,22 +151,21 @@ pub const fn plan(shapes: &Shapes, max_binding_size: u64) -> Result<Plan, &'stat
     if sizes[tensor::Y] == 0 {
         return Ok(plan);
     }
-    plan.runs = 1;
     let mut i = 0;
-    let cut = find_cut(extents);
-    let mut fits = true;
+    plan.extents.count = counts[tensor::X] as i64;
+    plan.length = plan.extents.count;
+    let mut fits = plan.length <= 4294967168;
     while i < TENSORS {
-        let part = cut.parts[i];
-        fits = fits && (part.elements == 0 || (sizes[i] <= max_binding_size && counts[i] <= part.most as u64));
+        fits = fits && sizes[i] <= max_binding_size;
         i += 1;
     }
     if !fits {
-        plan.length = cut.step * run_steps(&cut.parts, max_binding_size);
+        plan.length = run_length(plan.extents, if max_binding_size < 1 << 62 { max_binding_size as i64 } else { 1 << 62 });
         if plan.length == 0 {
             return Err("no part of the tensors is small enough for a binding");
         }
-        plan.runs = ceil_div(cut.extent, plan.length) as u64;
     }
+    plan.runs = ceil_div(plan.extents.count, plan.length) as u64;
     i = 0;
     let first = match plan.run(0) {
         Ok(run) => run,
@@ -187,19 +189,10 @@ impl Plan {
         if index >= self.runs {
             return Err("there is no such run");
         }
-        let cut = find_cut(self.extents);
-        let start = index as i64 * self.length;
         let mut extents = self.extents;
-        if self.length > 0 {
-            extents = with_extent(extents, cut.along, least(self.length, cut.extent - start));
-        }
-        let mut offsets = [0; TENSORS];
-        let mut i = 0;
-        while i < TENSORS {
-            offsets[i] = (start / cut.step * cut.parts[i].elements * BITS[i] as i64 / 8) as u64;
-            i += 1;
-        }
-        let (_, sizes) = measure(extents);
+        extents.start = index as i64 * self.length;
+        extents.count = least(self.length, extents.count - extents.start);
+        let (offsets, sizes) = bind(extents);
         dispatch(extents, offsets, sizes)
     }
 }
@@ -233,7 +226,7 @@ const fn read_shapes(shapes: &Shapes) -> Result<Extents, &'static str> {
     if !(dim(shapes.x_zero_point, -1) == blocks) {
         return Err("needs x_zero_point.shape[-1] = blocks");
     }
-    Ok(Extents { outer, axis })
+    Ok(Extents { outer, axis, count: 0, start: 0 })
 }
 
 /// Returns counts of elements and sizes in bytes.
@@ -247,30 +240,38 @@ const fn measure(extents: Extents) -> ([u64; TENSORS], [u64; TENSORS]) {
 }
 
 const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSORS]) -> Result<Run, &'static str> {
-    let count = extents.outer * extents.axis;
-    if !(count <= 4294967168) {
+    if !(extents.count <= 4294967168) {
         return Err("needs count <= 4294967168");
     }
-    let invocations = ceil_div(count, 32);
+    let invocations = ceil_div(extents.count, 64);
     let workgroups = ceil_div(invocations, 128);
     let workgroups_x = least(workgroups, 65535);
     if !(ceil_div(workgroups, greatest(workgroups_x, 1)) <= 65535) {
         return Err("needs ceil(workgroups / max(workgroups_x, 1)) <= 65535");
     }
     let blocks = ceil_div(extents.axis, 32);
-    if (count | invocations | workgroups_x | extents.axis | blocks) >> 32 != 0 {
+    let size = least(32, extents.axis);
+    let is_ragged = (extents.outer >= 2 && extents.axis % size >= 1) as i64;
+    let unit_groups = greatest(1, is_ragged * blocks);
+    let steps = greatest(1, 512 * (unit_groups % 512 >= 1) as i64);
+    let unit_rows = least(extents.axis, size + is_ragged * extents.axis);
+    let step_rows = steps * unit_rows;
+    let step = extents.start / step_rows;
+    let axis_start = extents.start - step * step_rows;
+    if (extents.count | invocations | workgroups_x | extents.axis | blocks | axis_start) >> 32 != 0 {
         return Err("a uniform is no u32");
     }
     Ok(Run {
         offsets,
         sizes,
         params: Params {
-            n: count as u32,
+            n: extents.count as u32,
             units: invocations as u32,
             groups_x: workgroups_x as u32,
             axis: extents.axis as u32,
             inner: 1,
             blocks: blocks as u32,
+            axis_start: axis_start as u32,
         },
         dispatches: [
             [workgroups_x as u32, ceil_div(workgroups, workgroups_x) as u32, 1],
@@ -278,87 +279,44 @@ const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSOR
     })
 }
 
-#[derive(Clone, Copy)]
-enum Along {
-    Axis,
-    Outer,
-}
-
-/// What of a tensor belongs to a step of the extent that is cut, none where all of it is bound; where a part may begin, what it has at most.
-#[derive(Clone, Copy)]
-struct Part {
-    elements: i64,
-    multiple: i64,
-    most: i64,
-}
-
-struct Cut {
-    along: Along,
-    extent: i64,
-    step: i64,
-    parts: [Part; TENSORS],
-}
-
-const fn find_cut(extents: Extents) -> Cut {
+/// Returns where a run begins in each tensor and how much of it it binds, in bytes.
+const fn bind(extents: Extents) -> ([u64; TENSORS], [u64; TENSORS]) {
+    let size = least(32, extents.axis);
+    let is_ragged = (extents.outer >= 2 && extents.axis % size >= 1) as i64;
     let blocks = ceil_div(extents.axis, 32);
-    if extents.outer == 1 {
-        return Cut {
-            along: Along::Axis,
-            extent: extents.axis,
-            step: 32,
-            parts: [
-                Part { elements: 32, multiple: 512, most: 4294967168 },
-                Part { elements: 1, multiple: 512, most: 4294967168 },
-                Part { elements: 1, multiple: 512, most: 4294967168 },
-                Part { elements: 32, multiple: 512, most: 4294967168 },
-            ],
-        };
-    }
-    Cut {
-        along: Along::Outer,
-        extent: extents.outer,
-        step: 1,
-        parts: [
-            Part { elements: extents.axis, multiple: 512, most: 4294967168 },
-            Part { elements: blocks, multiple: 512, most: 4294967168 },
-            Part { elements: blocks, multiple: 512, most: 4294967168 },
-            Part { elements: extents.axis, multiple: 512, most: 4294967168 },
-        ],
-    }
+    let unit_groups = greatest(1, is_ragged * blocks);
+    let steps = greatest(1, 512 * (unit_groups % 512 >= 1) as i64);
+    let unit_rows = least(extents.axis, size + is_ragged * extents.axis);
+    let step_rows = steps * unit_rows;
+    let step = extents.start / step_rows;
+    let first_group = step * steps * unit_groups;
+    let axis_start = extents.start - step * step_rows;
+    let end_row = axis_start + extents.count;
+    let run_blocks = end_row / extents.axis * blocks + ceil_div(end_row % extents.axis, size);
+    let offsets = [(extents.start / 2) as u64, (2 * first_group) as u64, (first_group / 2) as u64, (2 * extents.start) as u64];
+    let sizes = [(4 * ceil_div(extents.count, 8)) as u64, (4 * ceil_div(run_blocks, 2)) as u64, (4 * ceil_div(run_blocks, 8)) as u64, (4 * ceil_div(extents.count, 2)) as u64];
+    (offsets, sizes)
 }
 
-const fn with_extent(extents: Extents, along: Along, value: i64) -> Extents {
-    let mut part = extents;
-    match along {
-        Along::Axis => part.axis = value,
-        Along::Outer => part.outer = value,
-    }
-    part
-}
-
-/// Returns how many steps one run has, a part beginning where all tensors can be bound; 0 where no part is small enough.
-const fn run_steps(parts: &[Part; TENSORS], max_binding_size: u64) -> i64 {
-    let mut steps = 1;
-    let mut i = 0;
-    while i < TENSORS {
-        if steps * (parts[i].elements % parts[i].multiple) % parts[i].multiple == 0 {
-            i += 1;
-        } else {
-            steps += 1;
-            i = 0;
-        }
-    }
-    let mut times = 1 << 40;
-    i = 0;
-    while i < TENSORS {
-        let elements = steps * parts[i].elements;
-        if elements > 0 {
-            let bytes = elements * BITS[i] as i64 / 8;
-            times = least(times, least(parts[i].most / elements, (max_binding_size / bytes as u64) as i64));
-        }
-        i += 1;
-    }
-    times * steps
+/// Returns how many elements each of several runs has, but the last; 0 where no part is small enough.
+const fn run_length(extents: Extents, limit: i64) -> i64 {
+    let size = least(32, extents.axis);
+    let is_ragged = (extents.outer >= 2 && extents.axis % size >= 1) as i64;
+    let blocks = ceil_div(extents.axis, 32);
+    let unit_groups = greatest(1, is_ragged * blocks);
+    let steps = greatest(1, 512 * (unit_groups % 512 >= 1) as i64);
+    let unit_rows = least(extents.axis, size + is_ragged * extents.axis);
+    let step_rows = steps * unit_rows;
+    let reach = least(extents.count, step_rows);
+    let limit_words = least(limit, 1099511627776) / 4;
+    let fitting = 512 * (limit_words / 256);
+    let groups = extents.outer * blocks;
+    let all_groups_fit = (ceil_div(groups, 2) <= limit_words) as i64;
+    let all_units = ceil_div(extents.outer * extents.axis, unit_rows);
+    let units = least(2 * limit_words / unit_groups, all_units);
+    let unit_length = greatest(units - steps, 0) * unit_rows;
+    let length_by_groups = greatest(2147483648 * all_groups_fit, 512 * (unit_length / 512));
+    (reach <= 2147483648) as i64 * least(fitting, length_by_groups)
 }
 
 /// Whether the tensor has at most 2^40 elements, so that no number here overflows.

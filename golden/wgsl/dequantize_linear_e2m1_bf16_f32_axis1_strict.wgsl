@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -28,7 +29,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 8u, params.n);
     let x_word = x[unit];
     for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
+        let group = (i + params.axis_start) / params.inner % params.axis;
         let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         y[i] = dequantize_linear((x_word >> (4u * (i % 8u))) & 15u, scale);
     }

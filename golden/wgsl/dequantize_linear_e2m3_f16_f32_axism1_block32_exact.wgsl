@@ -19,6 +19,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -29,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 16u, params.n);
     var held = true;
     for (var i = first; i < end; i++) {
-        let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+        let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
         let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let is_plain = product_takes_y(scale);
         let x_bit = 6u * (i % 16u);
@@ -41,7 +42,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     let again = select(first, end, held);
     for (var i = again; i < end; i++) {
-        let group = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
+        let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
         let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let x_bit = 6u * (i % 16u);
         let x_at = i / 16u * 3u + x_bit / 32u;

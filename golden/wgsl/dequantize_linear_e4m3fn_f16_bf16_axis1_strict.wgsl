@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -30,7 +31,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             word |= dequantize_linear((x_word >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
         }

@@ -6,7 +6,7 @@
 //   y             float32   1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -20,50 +20,21 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 64u * unit;
-    let end = min(first + 64u, params.n);
-    let whole = (end - first) == 64u;
-    let walks = ((params.inner == 1u) && ((params.axis % 4u) == 0u)) && ((params.n / params.axis % 16u) == 0u);
-    let alike = walks || ((params.inner % 64u) == 0u);
-    let columns = select(1u, params.axis / 4u, walks);
-    let base = unit / columns * (16u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = 4u * base / params.inner % params.axis;
-    let x_zero_point_word = x_zero_point[group];
-    let x_zero_point_word_2 = x_zero_point[group + step];
-    let x_zero_point_word_3 = x_zero_point[group + 2u * step];
-    let x_zero_point_word_4 = x_zero_point[group + 3u * step];
-    let zero_points = sign_extend_int32_4(vec4u(x_zero_point_word, x_zero_point_word_2, x_zero_point_word_3, x_zero_point_word_4));
-    let x_scale_word = x_scale[group / 2u];
-    let x_scale_word_2 = x_scale[group / 2u + step];
-    let x_scale_code = (x_scale_word >> (16u * (group % 2u))) & 0xffffu;
-    let scales = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word & 0xffffu, x_scale_word >> 16u, x_scale_word_2 & 0xffffu, x_scale_word_2 >> 16u), walks));
-    let is_plain_2 = all(product_takes_y_4(scales));
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
+    var rest = (32u * unit + params.axis_start) % params.inner;
+    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
     var held = true;
-    for (var p = 0u; p < select(0u, 16u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
-        let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, scales);
-        held = held && all(product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)) - zero_points), scales));
-        y[4u * piece] = y_codes.x;
-        y[4u * piece + 1u] = y_codes.y;
-        y[4u * piece + 2u] = y_codes.z;
-        y[4u * piece + 3u] = y_codes.w;
-    }
-    var rest = 64u * unit % params.inner;
-    var along = 64u * unit / params.inner % params.axis;
-    var held_2 = true;
-    for (var p_2 = 0u; p_2 < select(0u, 16u, whole && !alike); p_2++) {
-        let piece_2 = 16u * unit + p_2;
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
@@ -72,32 +43,28 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
         let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
         let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let zero_points_2 = sign_extend_int32_4(vec4u(x_zero_point[along], x_zero_point[along_2], x_zero_point[along_3], x_zero_point[along_4]));
-        let scales_2 = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
-        let is_plain = all(product_takes_y_4(scales_2));
-        let x_word_5 = x[4u * piece_2];
-        let x_word_6 = x[4u * piece_2 + 1u];
-        let x_word_7 = x[4u * piece_2 + 2u];
-        let x_word_8 = x[4u * piece_2 + 3u];
-        let y_codes_2 = dequantize_linear_quick_4_vvv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), zero_points_2, scales_2);
-        held_2 = (held_2 && is_plain) && all(product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8)) - zero_points_2), scales_2));
-        y[4u * piece_2] = y_codes_2.x;
-        y[4u * piece_2 + 1u] = y_codes_2.y;
-        y[4u * piece_2 + 2u] = y_codes_2.z;
-        y[4u * piece_2 + 3u] = y_codes_2.w;
+        let zero_points = sign_extend_int32_4(vec4u(x_zero_point[along], x_zero_point[along_2], x_zero_point[along_3], x_zero_point[along_4]));
+        let scales = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
+        let is_plain = all(product_takes_y_4(scales));
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
+        let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, scales);
+        held = (held && is_plain) && all(product_holds_4_vv(i32_to_f32_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)) - zero_points), scales));
+        y[4u * piece] = y_codes.x;
+        y[4u * piece + 1u] = y_codes.y;
+        y[4u * piece + 2u] = y_codes.z;
+        y[4u * piece + 3u] = y_codes.w;
         rest = rest_5;
         along = along_5;
     }
-    let again = select(0u, 16u, (whole && (!alike || (is_plain_2 && held))) && held_2);
-    for (var p = again; p < 16u; p++) {
-        let from_element = 4u * (base + columns * p);
-        let to_element = min(from_element + 4u, params.n);
-        for (var i = from_element; i < to_element; i++) {
-            let group_2 = i / params.inner % params.axis;
-            let zero_point = sign_extend_int32(x_zero_point[group_2]);
-            let scale = bf16_to_f32((x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu);
-            y[i] = dequantize_linear(x[i], zero_point, scale);
-        }
+    let again = select(first, end, whole && held);
+    for (var i = again; i < end; i++) {
+        let group = (i + params.axis_start) / params.inner % params.axis;
+        let zero_point = sign_extend_int32(x_zero_point[group]);
+        let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+        y[i] = dequantize_linear(x[i], zero_point, scale);
     }
 }
 

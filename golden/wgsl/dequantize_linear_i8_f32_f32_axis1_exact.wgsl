@@ -5,7 +5,7 @@
 //   y        float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 128 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -18,74 +18,42 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, params.n);
-    let whole = (end - first) == 128u;
-    let walks = ((params.inner == 1u) && ((params.axis % 16u) == 0u)) && ((params.n / params.axis % 8u) == 0u);
-    let alike = walks || ((params.inner % 128u) == 0u);
-    let columns = select(1u, params.axis / 16u, walks);
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
+    let walks = ((((params.inner == 1u) && ((params.axis % 4u) == 0u)) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % 8u) == 0u)) && ((params.axis_start % 4u) == 0u);
+    let alike = walks || (((params.inner % 32u) == 0u) && ((params.axis_start % 32u) == 0u));
+    let columns = select(1u, params.axis / 4u, walks);
     let base = unit / columns * (8u * columns) + unit % columns;
     let step = u32(walks);
-    let group = 16u * base / params.inner % params.axis;
+    let group = (4u * base + params.axis_start) / params.inner % params.axis;
     let x_scale_word = x_scale[group];
     let x_scale_word_2 = x_scale[group + step];
     let x_scale_word_3 = x_scale[group + 2u * step];
     let x_scale_word_4 = x_scale[group + 3u * step];
-    let x_scale_word_5 = x_scale[group + 4u * step];
-    let x_scale_word_6 = x_scale[group + 5u * step];
-    let x_scale_word_7 = x_scale[group + 6u * step];
-    let x_scale_word_8 = x_scale[group + 7u * step];
-    let x_scale_word_9 = x_scale[group + 8u * step];
-    let x_scale_word_10 = x_scale[group + 9u * step];
-    let x_scale_word_11 = x_scale[group + 10u * step];
-    let x_scale_word_12 = x_scale[group + 11u * step];
-    let x_scale_word_13 = x_scale[group + 12u * step];
-    let x_scale_word_14 = x_scale[group + 13u * step];
-    let x_scale_word_15 = x_scale[group + 14u * step];
-    let x_scale_word_16 = x_scale[group + 15u * step];
     let scales = vec4u(x_scale_word, x_scale_word_2, x_scale_word_3, x_scale_word_4);
-    let scales_2 = vec4u(x_scale_word_5, x_scale_word_6, x_scale_word_7, x_scale_word_8);
-    let scales_3 = vec4u(x_scale_word_9, x_scale_word_10, x_scale_word_11, x_scale_word_12);
-    let scales_4 = vec4u(x_scale_word_13, x_scale_word_14, x_scale_word_15, x_scale_word_16);
-    let is_plain_2 = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
+    let is_plain_2 = all(scale_product_takes_s_4(scales));
     for (var p = 0u; p < select(0u, 8u, whole && alike); p++) {
         let piece = base + columns * p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
+        let x_word = x[piece];
         let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
-        let y_codes_2 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_2), scales_2);
-        let y_codes_3 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_3), scales_3);
-        let y_codes_4 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_4), scales_4);
-        y[16u * piece] = y_codes.x;
-        y[16u * piece + 1u] = y_codes.y;
-        y[16u * piece + 2u] = y_codes.z;
-        y[16u * piece + 3u] = y_codes.w;
-        y[16u * piece + 4u] = y_codes_2.x;
-        y[16u * piece + 5u] = y_codes_2.y;
-        y[16u * piece + 6u] = y_codes_2.z;
-        y[16u * piece + 7u] = y_codes_2.w;
-        y[16u * piece + 8u] = y_codes_3.x;
-        y[16u * piece + 9u] = y_codes_3.y;
-        y[16u * piece + 10u] = y_codes_3.z;
-        y[16u * piece + 11u] = y_codes_3.w;
-        y[16u * piece + 12u] = y_codes_4.x;
-        y[16u * piece + 13u] = y_codes_4.y;
-        y[16u * piece + 14u] = y_codes_4.z;
-        y[16u * piece + 15u] = y_codes_4.w;
+        y[4u * piece] = y_codes.x;
+        y[4u * piece + 1u] = y_codes.y;
+        y[4u * piece + 2u] = y_codes.z;
+        y[4u * piece + 3u] = y_codes.w;
     }
-    var rest = 128u * unit % params.inner;
-    var along = 128u * unit / params.inner % params.axis;
+    var rest = (32u * unit + params.axis_start) % params.inner;
+    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
     var held = true;
-    for (var p_2 = 0u; p_2 < select(0u, 32u, whole && !alike); p_2++) {
-        let piece_2 = 32u * unit + p_2;
+    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
+        let piece_2 = 8u * unit + p_2;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
@@ -94,24 +62,24 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
         let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
         let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let scales_5 = vec4u(x_scale[along], x_scale[along_2], x_scale[along_3], x_scale[along_4]);
-        let is_plain = all(scale_product_takes_s_4(scales_5));
-        let x_word_5 = x[piece_2];
-        let y_codes_5 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_5), scales_5);
+        let scales_2 = vec4u(x_scale[along], x_scale[along_2], x_scale[along_3], x_scale[along_4]);
+        let is_plain = all(scale_product_takes_s_4(scales_2));
+        let x_word_2 = x[piece_2];
+        let y_codes_2 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_2), scales_2);
         held = held && is_plain;
-        y[4u * piece_2] = y_codes_5.x;
-        y[4u * piece_2 + 1u] = y_codes_5.y;
-        y[4u * piece_2 + 2u] = y_codes_5.z;
-        y[4u * piece_2 + 3u] = y_codes_5.w;
+        y[4u * piece_2] = y_codes_2.x;
+        y[4u * piece_2 + 1u] = y_codes_2.y;
+        y[4u * piece_2 + 2u] = y_codes_2.z;
+        y[4u * piece_2 + 3u] = y_codes_2.w;
         rest = rest_5;
         along = along_5;
     }
     let again = select(0u, 8u, (whole && (!alike || is_plain_2)) && held);
     for (var p = again; p < 8u; p++) {
-        let from_element = 16u * (base + columns * p);
-        let to_element = min(from_element + 16u, params.n);
+        let from_element = 4u * (base + columns * p);
+        let to_element = min(from_element + 4u, params.n);
         for (var i = from_element; i < to_element; i++) {
-            let group_2 = i / params.inner % params.axis;
+            let group_2 = (i + params.axis_start) / params.inner % params.axis;
             let scale = x_scale[group_2];
             y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
         }

@@ -20,6 +20,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -31,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var start = first; start < end; start += 2u) {
         var word = 0u;
         for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let zero_point = zero_extend_uint16((x_zero_point[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
             let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
             word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, zero_point, scale) << (16u * (i % 2u));

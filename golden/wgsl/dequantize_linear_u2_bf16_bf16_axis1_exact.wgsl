@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -27,51 +28,11 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let first = 128u * unit;
     let end = min(first + 128u, params.n);
     let whole = (end - first) == 128u;
-    let walks = ((params.inner == 1u) && ((params.axis % 16u) == 0u)) && ((params.n / params.axis % 8u) == 0u);
-    let alike = walks || ((params.inner % 128u) == 0u);
-    let columns = select(1u, params.axis / 16u, walks);
-    let base = unit / columns * (8u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = 16u * base / params.inner % params.axis;
-    let x_scale_word = x_scale[group / 2u];
-    let x_scale_word_2 = x_scale[group / 2u + step];
-    let x_scale_word_3 = x_scale[group / 2u + 2u * step];
-    let x_scale_word_4 = x_scale[group / 2u + 3u * step];
-    let x_scale_word_5 = x_scale[group / 2u + 4u * step];
-    let x_scale_word_6 = x_scale[group / 2u + 5u * step];
-    let x_scale_word_7 = x_scale[group / 2u + 6u * step];
-    let x_scale_word_8 = x_scale[group / 2u + 7u * step];
-    let x_scale_code = (x_scale_word >> (16u * (group % 2u))) & 0xffffu;
-    let scales = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word & 0xffffu, x_scale_word >> 16u, x_scale_word_2 & 0xffffu, x_scale_word_2 >> 16u), walks));
-    let scales_2 = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word_3 & 0xffffu, x_scale_word_3 >> 16u, x_scale_word_4 & 0xffffu, x_scale_word_4 >> 16u), walks));
-    let scales_3 = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word_5 & 0xffffu, x_scale_word_5 >> 16u, x_scale_word_6 & 0xffffu, x_scale_word_6 >> 16u), walks));
-    let scales_4 = bf16_to_f32_4(select(vec4u(x_scale_code), vec4u(x_scale_word_7 & 0xffffu, x_scale_word_7 >> 16u, x_scale_word_8 & 0xffffu, x_scale_word_8 >> 16u), walks));
-    let is_plain_2 = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
-    for (var p = 0u; p < select(0u, 8u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[piece];
-        let x_nibbles = unpack4xU8(x_word & 0x3030303u);
-        let x_nibbles_2 = unpack4xU8((x_word >> 2u) & 0x3030303u);
-        let x_nibbles_3 = unpack4xU8((x_word >> 4u) & 0x3030303u);
-        let x_nibbles_4 = unpack4xU8((x_word >> 6u) & 0x3030303u);
-        let y_codes = dequantize_linear_quick_4_vv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles_3.x, x_nibbles_4.x), scales);
-        let y_codes_2 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.y, x_nibbles_2.y, x_nibbles_3.y, x_nibbles_4.y), scales_2);
-        let y_codes_3 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles_3.z, x_nibbles_4.z), scales_3);
-        let y_codes_4 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.w, x_nibbles_2.w, x_nibbles_3.w, x_nibbles_4.w), scales_4);
-        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
-        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
-        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
-        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
-        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
-    }
-    var rest = 128u * unit % params.inner;
-    var along = 128u * unit / params.inner % params.axis;
+    var rest = (128u * unit + params.axis_start) % params.inner;
+    var along = (128u * unit + params.axis_start) / params.inner % params.axis;
     var held = true;
-    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
-        let piece_2 = 8u * unit + p_2;
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
@@ -104,45 +65,41 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let along_16 = select(along_15 + u32(rest_16 == 0u), 0u, (along_15 + u32(rest_16 == 0u)) == params.axis);
         let rest_17 = select(rest_16 + 1u, 0u, (rest_16 + 1u) == params.inner);
         let along_17 = select(along_16 + u32(rest_17 == 0u), 0u, (along_16 + u32(rest_17 == 0u)) == params.axis);
-        let scales_5 = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
-        let scales_6 = bf16_to_f32_4(vec4u((x_scale[along_5 / 2u] >> (16u * (along_5 % 2u))) & 0xffffu, (x_scale[along_6 / 2u] >> (16u * (along_6 % 2u))) & 0xffffu, (x_scale[along_7 / 2u] >> (16u * (along_7 % 2u))) & 0xffffu, (x_scale[along_8 / 2u] >> (16u * (along_8 % 2u))) & 0xffffu));
-        let scales_7 = bf16_to_f32_4(vec4u((x_scale[along_9 / 2u] >> (16u * (along_9 % 2u))) & 0xffffu, (x_scale[along_10 / 2u] >> (16u * (along_10 % 2u))) & 0xffffu, (x_scale[along_11 / 2u] >> (16u * (along_11 % 2u))) & 0xffffu, (x_scale[along_12 / 2u] >> (16u * (along_12 % 2u))) & 0xffffu));
-        let scales_8 = bf16_to_f32_4(vec4u((x_scale[along_13 / 2u] >> (16u * (along_13 % 2u))) & 0xffffu, (x_scale[along_14 / 2u] >> (16u * (along_14 % 2u))) & 0xffffu, (x_scale[along_15 / 2u] >> (16u * (along_15 % 2u))) & 0xffffu, (x_scale[along_16 / 2u] >> (16u * (along_16 % 2u))) & 0xffffu));
-        let is_plain = all(((scale_product_takes_s_4(scales_5) & scale_product_takes_s_4(scales_6)) & scale_product_takes_s_4(scales_7)) & scale_product_takes_s_4(scales_8));
-        let x_word_2 = x[piece_2];
-        let x_nibbles_5 = unpack4xU8(x_word_2 & 0x3030303u);
-        let x_nibbles_6 = unpack4xU8((x_word_2 >> 2u) & 0x3030303u);
-        let x_nibbles_7 = unpack4xU8((x_word_2 >> 4u) & 0x3030303u);
-        let x_nibbles_8 = unpack4xU8((x_word_2 >> 6u) & 0x3030303u);
-        let y_codes_5 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.x, x_nibbles_6.x, x_nibbles_7.x, x_nibbles_8.x), scales_5);
-        let y_codes_6 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.y, x_nibbles_6.y, x_nibbles_7.y, x_nibbles_8.y), scales_6);
-        let y_codes_7 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.z, x_nibbles_6.z, x_nibbles_7.z, x_nibbles_8.z), scales_7);
-        let y_codes_8 = dequantize_linear_quick_4_vv(vec4u(x_nibbles_5.w, x_nibbles_6.w, x_nibbles_7.w, x_nibbles_8.w), scales_8);
+        let scales = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
+        let scales_2 = bf16_to_f32_4(vec4u((x_scale[along_5 / 2u] >> (16u * (along_5 % 2u))) & 0xffffu, (x_scale[along_6 / 2u] >> (16u * (along_6 % 2u))) & 0xffffu, (x_scale[along_7 / 2u] >> (16u * (along_7 % 2u))) & 0xffffu, (x_scale[along_8 / 2u] >> (16u * (along_8 % 2u))) & 0xffffu));
+        let scales_3 = bf16_to_f32_4(vec4u((x_scale[along_9 / 2u] >> (16u * (along_9 % 2u))) & 0xffffu, (x_scale[along_10 / 2u] >> (16u * (along_10 % 2u))) & 0xffffu, (x_scale[along_11 / 2u] >> (16u * (along_11 % 2u))) & 0xffffu, (x_scale[along_12 / 2u] >> (16u * (along_12 % 2u))) & 0xffffu));
+        let scales_4 = bf16_to_f32_4(vec4u((x_scale[along_13 / 2u] >> (16u * (along_13 % 2u))) & 0xffffu, (x_scale[along_14 / 2u] >> (16u * (along_14 % 2u))) & 0xffffu, (x_scale[along_15 / 2u] >> (16u * (along_15 % 2u))) & 0xffffu, (x_scale[along_16 / 2u] >> (16u * (along_16 % 2u))) & 0xffffu));
+        let is_plain = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
+        let x_word = x[piece];
+        let x_nibbles = unpack4xU8(x_word & 0x3030303u);
+        let x_nibbles_2 = unpack4xU8((x_word >> 2u) & 0x3030303u);
+        let x_nibbles_3 = unpack4xU8((x_word >> 4u) & 0x3030303u);
+        let x_nibbles_4 = unpack4xU8((x_word >> 6u) & 0x3030303u);
+        let y_codes = dequantize_linear_quick_4_vv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles_3.x, x_nibbles_4.x), scales);
+        let y_codes_2 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.y, x_nibbles_2.y, x_nibbles_3.y, x_nibbles_4.y), scales_2);
+        let y_codes_3 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles_3.z, x_nibbles_4.z), scales_3);
+        let y_codes_4 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.w, x_nibbles_2.w, x_nibbles_3.w, x_nibbles_4.w), scales_4);
         held = held && is_plain;
-        y[8u * piece_2] = y_codes_5.x | (y_codes_5.y << 16u);
-        y[8u * piece_2 + 1u] = y_codes_5.z | (y_codes_5.w << 16u);
-        y[8u * piece_2 + 2u] = y_codes_6.x | (y_codes_6.y << 16u);
-        y[8u * piece_2 + 3u] = y_codes_6.z | (y_codes_6.w << 16u);
-        y[8u * piece_2 + 4u] = y_codes_7.x | (y_codes_7.y << 16u);
-        y[8u * piece_2 + 5u] = y_codes_7.z | (y_codes_7.w << 16u);
-        y[8u * piece_2 + 6u] = y_codes_8.x | (y_codes_8.y << 16u);
-        y[8u * piece_2 + 7u] = y_codes_8.z | (y_codes_8.w << 16u);
+        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
+        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
+        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
+        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
+        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
+        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
         rest = rest_17;
         along = along_17;
     }
-    let again = select(0u, 8u, (whole && (!alike || is_plain_2)) && held);
-    for (var p = again; p < 8u; p++) {
-        let from_element = 16u * (base + columns * p);
-        let to_element = min(from_element + 16u, params.n);
-        for (var start = from_element; start < to_element; start += 2u) {
-            var word = 0u;
-            for (var i = start; i < min(start + 2u, to_element); i++) {
-                let group_2 = i / params.inner % params.axis;
-                let scale = bf16_to_f32((x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu);
-                word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
-            }
-            y[start / 2u] = word;
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            let group = (i + params.axis_start) / params.inner % params.axis;
+            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+            word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
         }
+        y[start / 2u] = word;
     }
 }
 

@@ -6,7 +6,7 @@
 //   y             float16  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -21,138 +21,83 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    let walks = ((params.inner % 16u) == 0u) && ((params.axis % 2u) == 0u);
-    let alike = walks || ((params.inner == 1u) && ((params.axis % 32u) == 0u));
-    let columns = select(1u, params.inner / 16u, walks);
-    let base = unit / columns * (2u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = (16u * base / params.inner / params.axis * params.blocks + 16u * base / params.inner % params.axis / 32u) * params.inner + 16u * base % params.inner;
-    let x_zero_point_word = x_zero_point[group / 8u];
-    let x_zero_point_word_2 = x_zero_point[group / 8u + step];
-    let x_zero_point_nibbles = unpack4xU8(x_zero_point_word & 0xf0f0f0fu);
-    let x_zero_point_nibbles_2 = unpack4xU8((x_zero_point_word >> 4u) & 0xf0f0f0fu);
-    let x_zero_point_nibbles_3 = unpack4xU8(x_zero_point_word_2 & 0xf0f0f0fu);
-    let x_zero_point_nibbles_4 = unpack4xU8((x_zero_point_word_2 >> 4u) & 0xf0f0f0fu);
-    let x_zero_point_code = (x_zero_point_word >> (4u * (group % 8u))) & 15u;
-    let zero_points = zero_extend_uint4_4(select(vec4u(x_zero_point_code), vec4u(x_zero_point_nibbles.x, x_zero_point_nibbles_2.x, x_zero_point_nibbles.y, x_zero_point_nibbles_2.y), walks));
-    let zero_points_2 = zero_extend_uint4_4(select(vec4u(x_zero_point_code), vec4u(x_zero_point_nibbles.z, x_zero_point_nibbles_2.z, x_zero_point_nibbles.w, x_zero_point_nibbles_2.w), walks));
-    let zero_points_3 = zero_extend_uint4_4(select(vec4u(x_zero_point_code), vec4u(x_zero_point_nibbles_3.x, x_zero_point_nibbles_4.x, x_zero_point_nibbles_3.y, x_zero_point_nibbles_4.y), walks));
-    let zero_points_4 = zero_extend_uint4_4(select(vec4u(x_zero_point_code), vec4u(x_zero_point_nibbles_3.z, x_zero_point_nibbles_4.z, x_zero_point_nibbles_3.w, x_zero_point_nibbles_4.w), walks));
-    let x_scale_word = x_scale[group / 2u];
-    let x_scale_word_2 = x_scale[group / 2u + step];
-    let x_scale_word_3 = x_scale[group / 2u + 2u * step];
-    let x_scale_word_4 = x_scale[group / 2u + 3u * step];
-    let x_scale_word_5 = x_scale[group / 2u + 4u * step];
-    let x_scale_word_6 = x_scale[group / 2u + 5u * step];
-    let x_scale_word_7 = x_scale[group / 2u + 6u * step];
-    let x_scale_word_8 = x_scale[group / 2u + 7u * step];
-    let x_scale_code = (x_scale_word >> (16u * (group % 2u))) & 0xffffu;
-    let scales = ieee_to_f32_float16_4(select(vec4u(x_scale_code), vec4u(x_scale_word & 0xffffu, x_scale_word >> 16u, x_scale_word_2 & 0xffffu, x_scale_word_2 >> 16u), walks));
-    let scales_2 = ieee_to_f32_float16_4(select(vec4u(x_scale_code), vec4u(x_scale_word_3 & 0xffffu, x_scale_word_3 >> 16u, x_scale_word_4 & 0xffffu, x_scale_word_4 >> 16u), walks));
-    let scales_3 = ieee_to_f32_float16_4(select(vec4u(x_scale_code), vec4u(x_scale_word_5 & 0xffffu, x_scale_word_5 >> 16u, x_scale_word_6 & 0xffffu, x_scale_word_6 >> 16u), walks));
-    let scales_4 = ieee_to_f32_float16_4(select(vec4u(x_scale_code), vec4u(x_scale_word_7 & 0xffffu, x_scale_word_7 >> 16u, x_scale_word_8 & 0xffffu, x_scale_word_8 >> 16u), walks));
-    let is_plain_2 = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
-    for (var p = 0u; p < select(0u, 2u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[2u * piece];
-        let x_word_2 = x[2u * piece + 1u];
-        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
-        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
-        let x_nibbles_3 = unpack4xU8(x_word_2 & 0xf0f0f0fu);
-        let x_nibbles_4 = unpack4xU8((x_word_2 >> 4u) & 0xf0f0f0fu);
-        let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_points, scales);
-        let y_codes_2 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_points_2, scales_2);
-        let y_codes_3 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y), zero_points_3, scales_3);
-        let y_codes_4 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w), zero_points_4, scales_4);
-        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
-        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
-        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
-        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
-        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
-    }
-    var rest = 32u * unit % params.inner;
-    var along = 32u * unit / params.inner % params.axis;
-    var slice = 32u * unit / params.inner / params.axis * params.blocks;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    var rest = (64u * unit + params.axis_start) % params.inner;
+    var along = (64u * unit + params.axis_start) / params.inner % params.axis;
+    var slice = (64u * unit + params.axis_start) / params.inner / params.axis * params.blocks;
     var held = true;
-    for (var p_2 = 0u; p_2 < select(0u, 4u, whole && !alike); p_2++) {
-        let piece_2 = 4u * unit + p_2;
-        let group_2 = (slice + along / 32u) * params.inner + rest;
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
+        let group = (slice + along / 32u) * params.inner + rest;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let slice_2 = slice + select(0u, params.blocks, (rest_2 == 0u) && (along_2 == 0u));
-        let group_3 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
+        let group_2 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
         let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
         let slice_3 = slice_2 + select(0u, params.blocks, (rest_3 == 0u) && (along_3 == 0u));
-        let group_4 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
+        let group_3 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
         let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
         let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
         let slice_4 = slice_3 + select(0u, params.blocks, (rest_4 == 0u) && (along_4 == 0u));
-        let group_5 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
+        let group_4 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
         let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
         let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
         let slice_5 = slice_4 + select(0u, params.blocks, (rest_5 == 0u) && (along_5 == 0u));
-        let group_6 = (slice_5 + along_5 / 32u) * params.inner + rest_5;
+        let group_5 = (slice_5 + along_5 / 32u) * params.inner + rest_5;
         let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
         let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
         let slice_6 = slice_5 + select(0u, params.blocks, (rest_6 == 0u) && (along_6 == 0u));
-        let group_7 = (slice_6 + along_6 / 32u) * params.inner + rest_6;
+        let group_6 = (slice_6 + along_6 / 32u) * params.inner + rest_6;
         let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
         let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
         let slice_7 = slice_6 + select(0u, params.blocks, (rest_7 == 0u) && (along_7 == 0u));
-        let group_8 = (slice_7 + along_7 / 32u) * params.inner + rest_7;
+        let group_7 = (slice_7 + along_7 / 32u) * params.inner + rest_7;
         let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
         let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
         let slice_8 = slice_7 + select(0u, params.blocks, (rest_8 == 0u) && (along_8 == 0u));
-        let group_9 = (slice_8 + along_8 / 32u) * params.inner + rest_8;
+        let group_8 = (slice_8 + along_8 / 32u) * params.inner + rest_8;
         let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
         let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
         let slice_9 = slice_8 + select(0u, params.blocks, (rest_9 == 0u) && (along_9 == 0u));
-        let zero_points_5 = zero_extend_uint4_4(vec4u((x_zero_point[group_2 / 8u] >> (4u * (group_2 % 8u))) & 15u, (x_zero_point[group_3 / 8u] >> (4u * (group_3 % 8u))) & 15u, (x_zero_point[group_4 / 8u] >> (4u * (group_4 % 8u))) & 15u, (x_zero_point[group_5 / 8u] >> (4u * (group_5 % 8u))) & 15u));
-        let zero_points_6 = zero_extend_uint4_4(vec4u((x_zero_point[group_6 / 8u] >> (4u * (group_6 % 8u))) & 15u, (x_zero_point[group_7 / 8u] >> (4u * (group_7 % 8u))) & 15u, (x_zero_point[group_8 / 8u] >> (4u * (group_8 % 8u))) & 15u, (x_zero_point[group_9 / 8u] >> (4u * (group_9 % 8u))) & 15u));
-        let scales_5 = ieee_to_f32_float16_4(vec4u((x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (x_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (x_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu, (x_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu));
-        let scales_6 = ieee_to_f32_float16_4(vec4u((x_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (x_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (x_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu, (x_scale[group_9 / 2u] >> (16u * (group_9 % 2u))) & 0xffffu));
-        let is_plain = all(scale_product_takes_s_4(scales_5) & scale_product_takes_s_4(scales_6));
-        let x_word_3 = x[piece_2];
-        let x_nibbles_5 = unpack4xU8(x_word_3 & 0xf0f0f0fu);
-        let x_nibbles_6 = unpack4xU8((x_word_3 >> 4u) & 0xf0f0f0fu);
-        let y_codes_5 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles_5.x, x_nibbles_6.x, x_nibbles_5.y, x_nibbles_6.y), zero_points_5, scales_5);
-        let y_codes_6 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles_5.z, x_nibbles_6.z, x_nibbles_5.w, x_nibbles_6.w), zero_points_6, scales_6);
+        let zero_points = zero_extend_uint4_4(vec4u((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u, (x_zero_point[group_2 / 8u] >> (4u * (group_2 % 8u))) & 15u, (x_zero_point[group_3 / 8u] >> (4u * (group_3 % 8u))) & 15u, (x_zero_point[group_4 / 8u] >> (4u * (group_4 % 8u))) & 15u));
+        let zero_points_2 = zero_extend_uint4_4(vec4u((x_zero_point[group_5 / 8u] >> (4u * (group_5 % 8u))) & 15u, (x_zero_point[group_6 / 8u] >> (4u * (group_6 % 8u))) & 15u, (x_zero_point[group_7 / 8u] >> (4u * (group_7 % 8u))) & 15u, (x_zero_point[group_8 / 8u] >> (4u * (group_8 % 8u))) & 15u));
+        let scales = ieee_to_f32_float16_4(vec4u((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu, (x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (x_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (x_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu));
+        let scales_2 = ieee_to_f32_float16_4(vec4u((x_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu, (x_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (x_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (x_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu));
+        let is_plain = all(scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2));
+        let x_word = x[piece];
+        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
+        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
+        let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_points, scales);
+        let y_codes_2 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_points_2, scales_2);
         held = held && is_plain;
-        y[4u * piece_2] = y_codes_5.x | (y_codes_5.y << 16u);
-        y[4u * piece_2 + 1u] = y_codes_5.z | (y_codes_5.w << 16u);
-        y[4u * piece_2 + 2u] = y_codes_6.x | (y_codes_6.y << 16u);
-        y[4u * piece_2 + 3u] = y_codes_6.z | (y_codes_6.w << 16u);
+        y[4u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+        y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
+        y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
         rest = rest_9;
         along = along_9;
         slice = slice_9;
     }
-    let again = select(0u, 2u, (whole && (!alike || is_plain_2)) && held);
-    for (var p = again; p < 2u; p++) {
-        let from_element = 16u * (base + columns * p);
-        let to_element = min(from_element + 16u, params.n);
-        for (var start = from_element; start < to_element; start += 2u) {
-            var word = 0u;
-            for (var i = start; i < min(start + 2u, to_element); i++) {
-                let group_2 = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-                let zero_point = zero_extend_uint4((x_zero_point[group_2 / 8u] >> (4u * (group_2 % 8u))) & 15u);
-                let scale = ieee_to_f32_float16((x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu);
-                word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
-            }
-            y[start / 2u] = word;
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+            let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+            word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
         }
+        y[start / 2u] = word;
     }
 }
 

@@ -18,6 +18,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -28,7 +29,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 4u, params.n);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        let group = i / params.inner % params.axis;
+        let group = (i + params.axis_start) / params.inner % params.axis;
         let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
         word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (8u * (i % 4u));
     }

@@ -19,6 +19,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -28,80 +29,49 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let first = 32u * unit;
     let end = min(first + 32u, params.n);
     let whole = (end - first) == 32u;
-    let walks = ((params.inner % 8u) == 0u) && ((params.axis % 4u) == 0u);
-    let alike = walks || ((params.inner == 1u) && ((params.axis % 32u) == 0u));
-    let columns = select(1u, params.inner / 8u, walks);
-    let base = unit / columns * (4u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = (8u * base / params.inner / params.axis * params.blocks + 8u * base / params.inner % params.axis / 32u) * params.inner + 8u * base % params.inner;
-    let y_scale_word = y_scale[group / 4u];
-    let y_scale_word_2 = y_scale[group / 4u + step];
-    let y_scale_code = (y_scale_word >> (8u * (group % 4u))) & 255u;
-    let scales = convert_bf16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word), walks)));
-    let scales_2 = convert_bf16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_2), walks)));
-    let is_plain_2 = all(rint_quotient_bf16_takes_s_4(scales) & rint_quotient_bf16_takes_s_4(scales_2));
+    var rest = (32u * unit + params.axis_start) % params.inner;
+    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
+    var slice = (32u * unit + params.axis_start) / params.inner / params.axis * params.blocks;
     var held = true;
-    for (var p = 0u; p < select(0u, 4u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
-        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales);
-        let y_codes_2 = quantize_linear_quick_4_vv(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scales_2);
-        held = held && all(rint_quotient_bf16_holds_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales) & rint_quotient_bf16_holds_4_vv(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scales_2));
-        y[4u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
-    }
-    var rest = 32u * unit % params.inner;
-    var along = 32u * unit / params.inner % params.axis;
-    var slice = 32u * unit / params.inner / params.axis * params.blocks;
-    var held_2 = true;
-    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
-        let piece_2 = 8u * unit + p_2;
-        let group_2 = (slice + along / 32u) * params.inner + rest;
+    for (var p = 0u; p < select(0u, 8u, whole); p++) {
+        let piece = 8u * unit + p;
+        let group = (slice + along / 32u) * params.inner + rest;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let slice_2 = slice + select(0u, params.blocks, (rest_2 == 0u) && (along_2 == 0u));
-        let group_3 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
+        let group_2 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
         let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
         let slice_3 = slice_2 + select(0u, params.blocks, (rest_3 == 0u) && (along_3 == 0u));
-        let group_4 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
+        let group_3 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
         let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
         let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
         let slice_4 = slice_3 + select(0u, params.blocks, (rest_4 == 0u) && (along_4 == 0u));
-        let group_5 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
+        let group_4 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
         let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
         let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
         let slice_5 = slice_4 + select(0u, params.blocks, (rest_5 == 0u) && (along_5 == 0u));
-        let scales_3 = convert_bf16_4(e8m0_to_f32_4(vec4u((y_scale[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u, (y_scale[group_3 / 4u] >> (8u * (group_3 % 4u))) & 255u, (y_scale[group_4 / 4u] >> (8u * (group_4 % 4u))) & 255u, (y_scale[group_5 / 4u] >> (8u * (group_5 % 4u))) & 255u)));
-        let is_plain = all(rint_quotient_bf16_takes_s_4(scales_3));
-        let x_word_5 = x[2u * piece_2];
-        let x_word_6 = x[2u * piece_2 + 1u];
-        let y_codes_3 = quantize_linear_quick_4_vv(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scales_3);
-        held_2 = (held_2 && is_plain) && all(rint_quotient_bf16_holds_4_vv(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scales_3));
-        y[2u * piece_2] = y_codes_3.x | (y_codes_3.y << 16u);
-        y[2u * piece_2 + 1u] = y_codes_3.z | (y_codes_3.w << 16u);
+        let scales = convert_bf16_4(e8m0_to_f32_4(vec4u((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u, (y_scale[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u, (y_scale[group_3 / 4u] >> (8u * (group_3 % 4u))) & 255u, (y_scale[group_4 / 4u] >> (8u * (group_4 % 4u))) & 255u)));
+        let is_plain = all(rint_quotient_bf16_takes_s_4(scales));
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
+        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales);
+        held = (held && is_plain) && all(rint_quotient_bf16_holds_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales));
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
         rest = rest_5;
         along = along_5;
         slice = slice_5;
     }
-    let again = select(0u, 4u, (whole && (!alike || (is_plain_2 && held))) && held_2);
-    for (var p = again; p < 4u; p++) {
-        let from_element = 8u * (base + columns * p);
-        let to_element = min(from_element + 8u, params.n);
-        for (var start = from_element; start < to_element; start += 2u) {
-            var word = 0u;
-            for (var i = start; i < min(start + 2u, to_element); i++) {
-                let group_2 = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-                let scale = convert_bf16(e8m0_to_f32((y_scale[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u));
-                word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (16u * (i % 2u));
-            }
-            y[start / 2u] = word;
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 2u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 2u, end); i++) {
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+            let scale = convert_bf16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
+            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (16u * (i % 2u));
         }
+        y[start / 2u] = word;
     }
 }
 

@@ -19,6 +19,7 @@ struct Params {
     axis: u32,
     inner: u32,
     blocks: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -28,123 +29,72 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let first = 32u * unit;
     let end = min(first + 32u, params.n);
     let whole = (end - first) == 32u;
-    let walks = ((params.inner % 16u) == 0u) && ((params.axis % 2u) == 0u);
-    let alike = walks || ((params.inner == 1u) && ((params.axis % 32u) == 0u));
-    let columns = select(1u, params.inner / 16u, walks);
-    let base = unit / columns * (2u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = (16u * base / params.inner / params.axis * params.blocks + 16u * base / params.inner % params.axis / 32u) * params.inner + 16u * base % params.inner;
-    let y_scale_word = y_scale[group / 2u];
-    let y_scale_word_2 = y_scale[group / 2u + step];
-    let y_scale_word_3 = y_scale[group / 2u + 2u * step];
-    let y_scale_word_4 = y_scale[group / 2u + 3u * step];
-    let y_scale_word_5 = y_scale[group / 2u + 4u * step];
-    let y_scale_word_6 = y_scale[group / 2u + 5u * step];
-    let y_scale_word_7 = y_scale[group / 2u + 6u * step];
-    let y_scale_word_8 = y_scale[group / 2u + 7u * step];
-    let y_scale_code = (y_scale_word >> (16u * (group % 2u))) & 0xffffu;
-    let scales = ieee_to_f32_float16_4(select(vec4u(y_scale_code), vec4u(y_scale_word & 0xffffu, y_scale_word >> 16u, y_scale_word_2 & 0xffffu, y_scale_word_2 >> 16u), walks));
-    let scales_2 = ieee_to_f32_float16_4(select(vec4u(y_scale_code), vec4u(y_scale_word_3 & 0xffffu, y_scale_word_3 >> 16u, y_scale_word_4 & 0xffffu, y_scale_word_4 >> 16u), walks));
-    let scales_3 = ieee_to_f32_float16_4(select(vec4u(y_scale_code), vec4u(y_scale_word_5 & 0xffffu, y_scale_word_5 >> 16u, y_scale_word_6 & 0xffffu, y_scale_word_6 >> 16u), walks));
-    let scales_4 = ieee_to_f32_float16_4(select(vec4u(y_scale_code), vec4u(y_scale_word_7 & 0xffffu, y_scale_word_7 >> 16u, y_scale_word_8 & 0xffffu, y_scale_word_8 >> 16u), walks));
-    let is_plain_2 = all(((saturate_quotient_float4e2m1_takes_s_4(scales) & saturate_quotient_float4e2m1_takes_s_4(scales_2)) & saturate_quotient_float4e2m1_takes_s_4(scales_3)) & saturate_quotient_float4e2m1_takes_s_4(scales_4));
+    var rest = (32u * unit + params.axis_start) % params.inner;
+    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
+    var slice = (32u * unit + params.axis_start) / params.inner / params.axis * params.blocks;
     var held = true;
-    for (var p = 0u; p < select(0u, 2u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[16u * piece];
-        let x_word_2 = x[16u * piece + 1u];
-        let x_word_3 = x[16u * piece + 2u];
-        let x_word_4 = x[16u * piece + 3u];
-        let x_word_5 = x[16u * piece + 4u];
-        let x_word_6 = x[16u * piece + 5u];
-        let x_word_7 = x[16u * piece + 6u];
-        let x_word_8 = x[16u * piece + 7u];
-        let x_word_9 = x[16u * piece + 8u];
-        let x_word_10 = x[16u * piece + 9u];
-        let x_word_11 = x[16u * piece + 10u];
-        let x_word_12 = x[16u * piece + 11u];
-        let x_word_13 = x[16u * piece + 12u];
-        let x_word_14 = x[16u * piece + 13u];
-        let x_word_15 = x[16u * piece + 14u];
-        let x_word_16 = x[16u * piece + 15u];
-        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
-        let y_codes_2 = quantize_linear_quick_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2);
-        let y_codes_3 = quantize_linear_quick_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3);
-        let y_codes_4 = quantize_linear_quick_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4);
-        held = held && all(((saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales) & saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2)) & saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3)) & saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4));
-        y[2u * piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
-        y[2u * piece + 1u] = ((((((y_codes_3.x | (y_codes_3.y << 4u)) | (y_codes_3.z << 8u)) | (y_codes_3.w << 12u)) | (y_codes_4.x << 16u)) | (y_codes_4.y << 20u)) | (y_codes_4.z << 24u)) | (y_codes_4.w << 28u);
-    }
-    var rest = 32u * unit % params.inner;
-    var along = 32u * unit / params.inner % params.axis;
-    var slice = 32u * unit / params.inner / params.axis * params.blocks;
-    var held_2 = true;
-    for (var p_2 = 0u; p_2 < select(0u, 4u, whole && !alike); p_2++) {
-        let piece_2 = 4u * unit + p_2;
-        let group_2 = (slice + along / 32u) * params.inner + rest;
+    for (var p = 0u; p < select(0u, 4u, whole); p++) {
+        let piece = 4u * unit + p;
+        let group = (slice + along / 32u) * params.inner + rest;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let slice_2 = slice + select(0u, params.blocks, (rest_2 == 0u) && (along_2 == 0u));
-        let group_3 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
+        let group_2 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
         let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
         let slice_3 = slice_2 + select(0u, params.blocks, (rest_3 == 0u) && (along_3 == 0u));
-        let group_4 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
+        let group_3 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
         let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
         let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
         let slice_4 = slice_3 + select(0u, params.blocks, (rest_4 == 0u) && (along_4 == 0u));
-        let group_5 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
+        let group_4 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
         let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
         let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
         let slice_5 = slice_4 + select(0u, params.blocks, (rest_5 == 0u) && (along_5 == 0u));
-        let group_6 = (slice_5 + along_5 / 32u) * params.inner + rest_5;
+        let group_5 = (slice_5 + along_5 / 32u) * params.inner + rest_5;
         let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
         let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
         let slice_6 = slice_5 + select(0u, params.blocks, (rest_6 == 0u) && (along_6 == 0u));
-        let group_7 = (slice_6 + along_6 / 32u) * params.inner + rest_6;
+        let group_6 = (slice_6 + along_6 / 32u) * params.inner + rest_6;
         let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
         let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
         let slice_7 = slice_6 + select(0u, params.blocks, (rest_7 == 0u) && (along_7 == 0u));
-        let group_8 = (slice_7 + along_7 / 32u) * params.inner + rest_7;
+        let group_7 = (slice_7 + along_7 / 32u) * params.inner + rest_7;
         let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
         let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
         let slice_8 = slice_7 + select(0u, params.blocks, (rest_8 == 0u) && (along_8 == 0u));
-        let group_9 = (slice_8 + along_8 / 32u) * params.inner + rest_8;
+        let group_8 = (slice_8 + along_8 / 32u) * params.inner + rest_8;
         let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
         let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
         let slice_9 = slice_8 + select(0u, params.blocks, (rest_9 == 0u) && (along_9 == 0u));
-        let scales_5 = ieee_to_f32_float16_4(vec4u((y_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (y_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (y_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu, (y_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu));
-        let scales_6 = ieee_to_f32_float16_4(vec4u((y_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (y_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (y_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu, (y_scale[group_9 / 2u] >> (16u * (group_9 % 2u))) & 0xffffu));
-        let is_plain = all(saturate_quotient_float4e2m1_takes_s_4(scales_5) & saturate_quotient_float4e2m1_takes_s_4(scales_6));
-        let x_word_17 = x[8u * piece_2];
-        let x_word_18 = x[8u * piece_2 + 1u];
-        let x_word_19 = x[8u * piece_2 + 2u];
-        let x_word_20 = x[8u * piece_2 + 3u];
-        let x_word_21 = x[8u * piece_2 + 4u];
-        let x_word_22 = x[8u * piece_2 + 5u];
-        let x_word_23 = x[8u * piece_2 + 6u];
-        let x_word_24 = x[8u * piece_2 + 7u];
-        let y_codes_5 = quantize_linear_quick_4_vv(vec4u(x_word_17, x_word_18, x_word_19, x_word_20), scales_5);
-        let y_codes_6 = quantize_linear_quick_4_vv(vec4u(x_word_21, x_word_22, x_word_23, x_word_24), scales_6);
-        held_2 = (held_2 && is_plain) && all(saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word_17, x_word_18, x_word_19, x_word_20), scales_5) & saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word_21, x_word_22, x_word_23, x_word_24), scales_6));
-        y[piece_2] = ((((((y_codes_5.x | (y_codes_5.y << 4u)) | (y_codes_5.z << 8u)) | (y_codes_5.w << 12u)) | (y_codes_6.x << 16u)) | (y_codes_6.y << 20u)) | (y_codes_6.z << 24u)) | (y_codes_6.w << 28u);
+        let scales = ieee_to_f32_float16_4(vec4u((y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu, (y_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (y_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (y_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu));
+        let scales_2 = ieee_to_f32_float16_4(vec4u((y_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu, (y_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (y_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (y_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu));
+        let is_plain = all(saturate_quotient_float4e2m1_takes_s_4(scales) & saturate_quotient_float4e2m1_takes_s_4(scales_2));
+        let x_word = x[8u * piece];
+        let x_word_2 = x[8u * piece + 1u];
+        let x_word_3 = x[8u * piece + 2u];
+        let x_word_4 = x[8u * piece + 3u];
+        let x_word_5 = x[8u * piece + 4u];
+        let x_word_6 = x[8u * piece + 5u];
+        let x_word_7 = x[8u * piece + 6u];
+        let x_word_8 = x[8u * piece + 7u];
+        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
+        let y_codes_2 = quantize_linear_quick_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2);
+        held = (held && is_plain) && all(saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales) & saturate_quotient_float4e2m1_holds_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2));
+        y[piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
         rest = rest_9;
         along = along_9;
         slice = slice_9;
     }
-    let again = select(0u, 2u, (whole && (!alike || (is_plain_2 && held))) && held_2);
-    for (var p = again; p < 2u; p++) {
-        let from_element = 16u * (base + columns * p);
-        let to_element = min(from_element + 16u, params.n);
-        for (var start = from_element; start < to_element; start += 8u) {
-            var word = 0u;
-            for (var i = start; i < min(start + 8u, to_element); i++) {
-                let group_2 = (i / params.inner / params.axis * params.blocks + i / params.inner % params.axis / 32u) * params.inner + i % params.inner;
-                let scale = ieee_to_f32_float16((y_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu);
-                word |= quantize_linear(x[i], scale) << (4u * (i % 8u));
-            }
-            y[start / 8u] = word;
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 8u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 8u, end); i++) {
+            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+            let scale = ieee_to_f32_float16((y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+            word |= quantize_linear(x[i], scale) << (4u * (i % 8u));
         }
+        y[start / 8u] = word;
     }
 }
 

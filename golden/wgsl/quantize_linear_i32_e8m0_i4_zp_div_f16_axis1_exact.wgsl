@@ -6,7 +6,7 @@
 //   y             int4        8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -20,78 +20,21 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 64u * unit;
-    let end = min(first + 64u, params.n);
-    let whole = (end - first) == 64u;
-    let walks = ((params.inner == 1u) && ((params.axis % 16u) == 0u)) && ((params.n / params.axis % 4u) == 0u);
-    let alike = walks || ((params.inner % 64u) == 0u);
-    let columns = select(1u, params.axis / 16u, walks);
-    let base = unit / columns * (4u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = 16u * base / params.inner % params.axis;
-    let y_scale_word = y_scale[group / 4u];
-    let y_scale_word_2 = y_scale[group / 4u + step];
-    let y_scale_word_3 = y_scale[group / 4u + 2u * step];
-    let y_scale_word_4 = y_scale[group / 4u + 3u * step];
-    let y_scale_code = (y_scale_word >> (8u * (group % 4u))) & 255u;
-    let scales = convert_ieee_float16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word), walks)));
-    let scales_2 = convert_ieee_float16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_2), walks)));
-    let scales_3 = convert_ieee_float16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_3), walks)));
-    let scales_4 = convert_ieee_float16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_4), walks)));
-    let y_zero_point_word = y_zero_point[group / 8u];
-    let y_zero_point_word_2 = y_zero_point[group / 8u + step];
-    let y_zero_point_nibbles = unpack4xU8(y_zero_point_word & 0xf0f0f0fu);
-    let y_zero_point_nibbles_2 = unpack4xU8((y_zero_point_word >> 4u) & 0xf0f0f0fu);
-    let y_zero_point_nibbles_3 = unpack4xU8(y_zero_point_word_2 & 0xf0f0f0fu);
-    let y_zero_point_nibbles_4 = unpack4xU8((y_zero_point_word_2 >> 4u) & 0xf0f0f0fu);
-    let y_zero_point_code = (y_zero_point_word >> (4u * (group % 8u))) & 15u;
-    let zero_points = sign_extend_int4_4(select(vec4u(y_zero_point_code), vec4u(y_zero_point_nibbles.x, y_zero_point_nibbles_2.x, y_zero_point_nibbles.y, y_zero_point_nibbles_2.y), walks));
-    let zero_points_2 = sign_extend_int4_4(select(vec4u(y_zero_point_code), vec4u(y_zero_point_nibbles.z, y_zero_point_nibbles_2.z, y_zero_point_nibbles.w, y_zero_point_nibbles_2.w), walks));
-    let zero_points_3 = sign_extend_int4_4(select(vec4u(y_zero_point_code), vec4u(y_zero_point_nibbles_3.x, y_zero_point_nibbles_4.x, y_zero_point_nibbles_3.y, y_zero_point_nibbles_4.y), walks));
-    let zero_points_4 = sign_extend_int4_4(select(vec4u(y_zero_point_code), vec4u(y_zero_point_nibbles_3.z, y_zero_point_nibbles_4.z, y_zero_point_nibbles_3.w, y_zero_point_nibbles_4.w), walks));
-    let y_scale_values = convert_to_f16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word), walks)));
-    let y_scale_values_2 = convert_to_f16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_2), walks)));
-    let y_scale_values_3 = convert_to_f16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_3), walks)));
-    let y_scale_values_4 = convert_to_f16_4(e8m0_to_f32_4(select(vec4u(y_scale_code), unpack4xU8(y_scale_word_4), walks)));
-    let is_plain_2 = all(((rint_quotient_f16_takes_s_4(y_scale_values) & rint_quotient_f16_takes_s_4(y_scale_values_2)) & rint_quotient_f16_takes_s_4(y_scale_values_3)) & rint_quotient_f16_takes_s_4(y_scale_values_4));
+    let first = 32u * unit;
+    let end = min(first + 32u, params.n);
+    let whole = (end - first) == 32u;
+    var rest = (32u * unit + params.axis_start) % params.inner;
+    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
     var held = true;
-    for (var p = 0u; p < select(0u, 4u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[16u * piece];
-        let x_word_2 = x[16u * piece + 1u];
-        let x_word_3 = x[16u * piece + 2u];
-        let x_word_4 = x[16u * piece + 3u];
-        let x_word_5 = x[16u * piece + 4u];
-        let x_word_6 = x[16u * piece + 5u];
-        let x_word_7 = x[16u * piece + 6u];
-        let x_word_8 = x[16u * piece + 7u];
-        let x_word_9 = x[16u * piece + 8u];
-        let x_word_10 = x[16u * piece + 9u];
-        let x_word_11 = x[16u * piece + 10u];
-        let x_word_12 = x[16u * piece + 11u];
-        let x_word_13 = x[16u * piece + 12u];
-        let x_word_14 = x[16u * piece + 13u];
-        let x_word_15 = x[16u * piece + 14u];
-        let x_word_16 = x[16u * piece + 15u];
-        let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, y_scale_values);
-        let y_codes_2 = quantize_linear_quick_4_vvv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), zero_points_2, y_scale_values_2);
-        let y_codes_3 = quantize_linear_quick_4_vvv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), zero_points_3, y_scale_values_3);
-        let y_codes_4 = quantize_linear_quick_4_vvv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), zero_points_4, y_scale_values_4);
-        held = held && all((((rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4))), y_scale_values)) & (rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8))), y_scale_values_2))) & (rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12))), y_scale_values_3))) & (rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16))), y_scale_values_4)));
-        y[2u * piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
-        y[2u * piece + 1u] = ((((((y_codes_3.x | (y_codes_3.y << 4u)) | (y_codes_3.z << 8u)) | (y_codes_3.w << 12u)) | (y_codes_4.x << 16u)) | (y_codes_4.y << 20u)) | (y_codes_4.z << 24u)) | (y_codes_4.w << 28u);
-    }
-    var rest = 64u * unit % params.inner;
-    var along = 64u * unit / params.inner % params.axis;
-    var held_2 = true;
-    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
-        let piece_2 = 8u * unit + p_2;
+    for (var p = 0u; p < select(0u, 4u, whole); p++) {
+        let piece = 4u * unit + p;
         let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
         let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
         let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
@@ -108,42 +51,38 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
         let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
         let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
-        let scales_5 = convert_ieee_float16_4(e8m0_to_f32_4(vec4u((y_scale[along / 4u] >> (8u * (along % 4u))) & 255u, (y_scale[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_scale[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_scale[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u)));
-        let scales_6 = convert_ieee_float16_4(e8m0_to_f32_4(vec4u((y_scale[along_5 / 4u] >> (8u * (along_5 % 4u))) & 255u, (y_scale[along_6 / 4u] >> (8u * (along_6 % 4u))) & 255u, (y_scale[along_7 / 4u] >> (8u * (along_7 % 4u))) & 255u, (y_scale[along_8 / 4u] >> (8u * (along_8 % 4u))) & 255u)));
-        let zero_points_5 = sign_extend_int4_4(vec4u((y_zero_point[along / 8u] >> (4u * (along % 8u))) & 15u, (y_zero_point[along_2 / 8u] >> (4u * (along_2 % 8u))) & 15u, (y_zero_point[along_3 / 8u] >> (4u * (along_3 % 8u))) & 15u, (y_zero_point[along_4 / 8u] >> (4u * (along_4 % 8u))) & 15u));
-        let zero_points_6 = sign_extend_int4_4(vec4u((y_zero_point[along_5 / 8u] >> (4u * (along_5 % 8u))) & 15u, (y_zero_point[along_6 / 8u] >> (4u * (along_6 % 8u))) & 15u, (y_zero_point[along_7 / 8u] >> (4u * (along_7 % 8u))) & 15u, (y_zero_point[along_8 / 8u] >> (4u * (along_8 % 8u))) & 15u));
-        let y_scale_values_5 = convert_to_f16_4(e8m0_to_f32_4(vec4u((y_scale[along / 4u] >> (8u * (along % 4u))) & 255u, (y_scale[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_scale[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_scale[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u)));
-        let y_scale_values_6 = convert_to_f16_4(e8m0_to_f32_4(vec4u((y_scale[along_5 / 4u] >> (8u * (along_5 % 4u))) & 255u, (y_scale[along_6 / 4u] >> (8u * (along_6 % 4u))) & 255u, (y_scale[along_7 / 4u] >> (8u * (along_7 % 4u))) & 255u, (y_scale[along_8 / 4u] >> (8u * (along_8 % 4u))) & 255u)));
-        let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values_5) & rint_quotient_f16_takes_s_4(y_scale_values_6));
-        let x_word_17 = x[8u * piece_2];
-        let x_word_18 = x[8u * piece_2 + 1u];
-        let x_word_19 = x[8u * piece_2 + 2u];
-        let x_word_20 = x[8u * piece_2 + 3u];
-        let x_word_21 = x[8u * piece_2 + 4u];
-        let x_word_22 = x[8u * piece_2 + 5u];
-        let x_word_23 = x[8u * piece_2 + 6u];
-        let x_word_24 = x[8u * piece_2 + 7u];
-        let y_codes_5 = quantize_linear_quick_4_vvv(vec4u(x_word_17, x_word_18, x_word_19, x_word_20), zero_points_5, y_scale_values_5);
-        let y_codes_6 = quantize_linear_quick_4_vvv(vec4u(x_word_21, x_word_22, x_word_23, x_word_24), zero_points_6, y_scale_values_6);
-        held_2 = (held_2 && is_plain) && all((rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_17, x_word_18, x_word_19, x_word_20)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_17, x_word_18, x_word_19, x_word_20))), y_scale_values_5)) & (rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_21, x_word_22, x_word_23, x_word_24)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_21, x_word_22, x_word_23, x_word_24))), y_scale_values_6)));
-        y[piece_2] = ((((((y_codes_5.x | (y_codes_5.y << 4u)) | (y_codes_5.z << 8u)) | (y_codes_5.w << 12u)) | (y_codes_6.x << 16u)) | (y_codes_6.y << 20u)) | (y_codes_6.z << 24u)) | (y_codes_6.w << 28u);
+        let scales = convert_ieee_float16_4(e8m0_to_f32_4(vec4u((y_scale[along / 4u] >> (8u * (along % 4u))) & 255u, (y_scale[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_scale[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_scale[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u)));
+        let scales_2 = convert_ieee_float16_4(e8m0_to_f32_4(vec4u((y_scale[along_5 / 4u] >> (8u * (along_5 % 4u))) & 255u, (y_scale[along_6 / 4u] >> (8u * (along_6 % 4u))) & 255u, (y_scale[along_7 / 4u] >> (8u * (along_7 % 4u))) & 255u, (y_scale[along_8 / 4u] >> (8u * (along_8 % 4u))) & 255u)));
+        let zero_points = sign_extend_int4_4(vec4u((y_zero_point[along / 8u] >> (4u * (along % 8u))) & 15u, (y_zero_point[along_2 / 8u] >> (4u * (along_2 % 8u))) & 15u, (y_zero_point[along_3 / 8u] >> (4u * (along_3 % 8u))) & 15u, (y_zero_point[along_4 / 8u] >> (4u * (along_4 % 8u))) & 15u));
+        let zero_points_2 = sign_extend_int4_4(vec4u((y_zero_point[along_5 / 8u] >> (4u * (along_5 % 8u))) & 15u, (y_zero_point[along_6 / 8u] >> (4u * (along_6 % 8u))) & 15u, (y_zero_point[along_7 / 8u] >> (4u * (along_7 % 8u))) & 15u, (y_zero_point[along_8 / 8u] >> (4u * (along_8 % 8u))) & 15u));
+        let y_scale_values = convert_to_f16_4(e8m0_to_f32_4(vec4u((y_scale[along / 4u] >> (8u * (along % 4u))) & 255u, (y_scale[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_scale[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_scale[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u)));
+        let y_scale_values_2 = convert_to_f16_4(e8m0_to_f32_4(vec4u((y_scale[along_5 / 4u] >> (8u * (along_5 % 4u))) & 255u, (y_scale[along_6 / 4u] >> (8u * (along_6 % 4u))) & 255u, (y_scale[along_7 / 4u] >> (8u * (along_7 % 4u))) & 255u, (y_scale[along_8 / 4u] >> (8u * (along_8 % 4u))) & 255u)));
+        let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values) & rint_quotient_f16_takes_s_4(y_scale_values_2));
+        let x_word = x[8u * piece];
+        let x_word_2 = x[8u * piece + 1u];
+        let x_word_3 = x[8u * piece + 2u];
+        let x_word_4 = x[8u * piece + 3u];
+        let x_word_5 = x[8u * piece + 4u];
+        let x_word_6 = x[8u * piece + 5u];
+        let x_word_7 = x[8u * piece + 6u];
+        let x_word_8 = x[8u * piece + 7u];
+        let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, y_scale_values);
+        let y_codes_2 = quantize_linear_quick_4_vvv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), zero_points_2, y_scale_values_2);
+        held = (held && is_plain) && all((rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4))), y_scale_values)) & (rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8))), y_scale_values_2)));
+        y[piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
         rest = rest_9;
         along = along_9;
     }
-    let again = select(0u, 4u, (whole && (!alike || (is_plain_2 && held))) && held_2);
-    for (var p = again; p < 4u; p++) {
-        let from_element = 16u * (base + columns * p);
-        let to_element = min(from_element + 16u, params.n);
-        for (var start = from_element; start < to_element; start += 8u) {
-            var word = 0u;
-            for (var i = start; i < min(start + 8u, to_element); i++) {
-                let group_2 = i / params.inner % params.axis;
-                let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u));
-                let zero_point = sign_extend_int4((y_zero_point[group_2 / 8u] >> (4u * (group_2 % 8u))) & 15u);
-                word |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));
-            }
-            y[start / 8u] = word;
+    let again = select(first, end, whole && held);
+    for (var start = again; start < end; start += 8u) {
+        var word = 0u;
+        for (var i = start; i < min(start + 8u, end); i++) {
+            let group = (i + params.axis_start) / params.inner % params.axis;
+            let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
+            let zero_point = sign_extend_int4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+            word |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));
         }
+        y[start / 8u] = word;
     }
 }
 

@@ -20,6 +20,7 @@ struct Params {
     groups_x: u32,
     axis: u32,
     inner: u32,
+    axis_start: u32,
 }
 
 @compute @workgroup_size(128)
@@ -32,7 +33,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let bit = 32u * number;
         var word = 0u;
         for (var i = first + bit / 6u; i < min(first + (bit + 37u) / 6u, end); i++) {
-            let group = i / params.inner % params.axis;
+            let group = (i + params.axis_start) / params.inner % params.axis;
             let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
             let y_zero_point_bit = 6u * (group % 16u);
             let y_zero_point_at = group / 16u * 3u + y_zero_point_bit / 32u;
