@@ -65,7 +65,7 @@ def make_assumption(condition: Condition) -> Assumption:
     scale = condition.scale
     intervals = plain_intervals(condition)
     program = Program(scale.name, Stage.LEGAL, (scale,), (), (condition.test, *condition.functions))
-    wgsl = "\n\n".join("\n".join(lines) for lines in emit_functions(program)) + "\n"
+    wgsl = "\n\n".join(emit_functions(program)) + "\n"
     return Assumption(scale.name, describe_condition(condition), intervals, wgsl)
 
 

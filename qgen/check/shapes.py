@@ -11,7 +11,7 @@ from qgen.shapes import Blocked, Granularity, PerTensor, scale_shape
 
 _RANKS: Final = 4
 _MANY_WORKGROUPS: Final = 2
-_LARGE: Final = 4096
+_LARGE: Final = 1 << 14
 """Elements beyond which a shape is run once: the oracle computes each of them exactly."""
 
 ROUNDS: Final = 4

@@ -105,7 +105,7 @@ def test_a_text_runs_again_and_again_with_the_same_results(device: str) -> None:
     ids=str,
 )
 def test_dispatches_are_folded_over_rows_of_workgroups(granularity: Granularity, shape: tuple[int, ...], folded: str, device: str) -> None:
-    kernel = dynamic(granularity, target="webgpu:lanes=4,max_workgroups_per_dimension=20")
+    kernel = dynamic(granularity, target="webgpu:lanes=4,workgroup_size=64,max_workgroups_per_dimension=20")
     assert {step.entry_point for step in kernel.plan({"x": shape}).passes if step.dispatch[1] > 1} == set(folded.split())
     result = check_kernel(kernel, device, [shape], rounds=2)
     assert result.ok, str(result)

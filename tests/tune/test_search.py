@@ -49,12 +49,12 @@ def with_times(monkeypatch: pytest.MonkeyPatch, time_of: Callable[[Schedule, int
 
 @pytest.mark.parametrize("device", [LAVAPIPE, SWIFTSHADER])
 def test_an_adapter_times_what_it_runs(device: str) -> None:
-    little, much = dequantize(shape=(64,)), dequantize(shape=(1 << 20,))
+    little, much = dequantize(shape=(64,)), dequantize(shape=(1 << 22,))
     done: list[int] = []
     ticks = open_device(device).time([search._timed(kernel) for kernel in (little, much)], 5, done.append)
     assert [len(each) for each in ticks] == [5, 5]
     assert done == [1, 2, 3, 4, 5]
-    assert statistics.median(ticks[0]) * 4 < statistics.median(ticks[1]), "a million elements cost more than 64"
+    assert statistics.median(ticks[0]) * 2 < statistics.median(ticks[1]), "four million elements cost more than 64"
     assert statistics.median(ticks[0]) > 100_000, "what is too short for the clock is repeated"
 
 

@@ -140,7 +140,7 @@ def late_axis(expr: ir.Expr) -> ir.Expr:
 def any_columns(expr: ir.Expr) -> ir.Expr:
     """Walk down rows that are not whole pieces."""
     match expr:
-        case ir.Binary("==", ir.Binary("%", ir.Uniform("axis"), ir.Literal(16), _), _, Scalar.BOOL):
+        case ir.Binary("==", ir.Binary("%", ir.Uniform("axis"), ir.Literal(), _), _, Scalar.BOOL):
             return ir.Literal(value=True, type=Scalar.BOOL)
         case _:
             return expr
@@ -155,10 +155,12 @@ def any_rows(expr: ir.Expr) -> ir.Expr:
             return expr
 
 
-def _place(kind: str, title: str, made_by: Rewrite, shape: tuple[int, ...], **choices: object) -> Fault:
-    return Fault(
-        kind, title, made_by, QUANTIZE, {"x": "float32", "y": "uint8", "zero_point": True, "granularity": PerTensor()} | choices, shape
-    )
+def _place(kind: str, title: str, made_by: Rewrite, shape: tuple[int, ...], *, op: str = QUANTIZE, **choices: object) -> Fault:
+    return Fault(kind, title, made_by, op, {"x": "float32", "y": "uint8", "zero_point": True, "granularity": PerTensor()} | choices, shape)
+
+
+WALKING: dict[str, Any] = {"op": "DequantizeLinear", "x": "uint8", "y": "float32", "granularity": PerAxis(1), "numerics": "exact"}
+"""A kernel that walks down rows, which `exact` kernels of short texts do where uniforms say that it may."""
 
 
 def _texts() -> Iterator[Fault]:
@@ -179,8 +181,8 @@ FAULTS = (
     _place("group", "incomplete blocks not counted", Rewrite(floor_blocks), (64, 66), granularity=Blocked(-1, 3)),
     _place("group", "the axis does not begin again", Rewrite(unwrapped_axis), (1, 4096), granularity=PerAxis(1)),
     _place("step", "the axis begins again too late", Rewrite(late_axis), (1, 4096), granularity=PerAxis(1), numerics="exact"),
-    _place("walk", "columns that are not whole", Rewrite(any_columns), (30, 90), granularity=PerAxis(1), numerics="exact"),
-    _place("walk", "rows that are too few", Rewrite(any_rows), (30, 90), granularity=PerAxis(1), numerics="exact"),
+    _place("walk", "columns that are not whole", Rewrite(any_columns), (30, 90), **WALKING),
+    _place("walk", "rows that are too few", Rewrite(any_rows), (30, 90), **WALKING),
     _place("fold", "a row of the dispatch too short", Rewrite(short_row), (500,), target=FEW_ROWS),
     _place("fold", "a row of the dispatch too long", Rewrite(long_row), (500,), target=FEW_ROWS),
 )

@@ -20,7 +20,7 @@ from tests.worst.harness import check_under_models
 
 SIZES: Final = (*range(1, 34), 257)
 """Every number of elements up to two invocations' and one; and one at which an element each has every kind of scale."""
-ROWS: Final = ((8, 24), (6, 32), (8, 48), (2, 3, 128))
+ROWS: Final = ((8, 24), (8, 26), (6, 32), (12, 40), (8, 48), (2, 3, 128))
 """Shapes whose rows or columns are almost what lets an invocation walk down rows, and one that is, of groups of one axis each."""
 _WORST_SHAPES: Final = {"per_tensor": (515,), "per_axis": (29, 23), "blocked": (2, 35)}
 """Of one scale enough elements that some invocations end with four ordinary ones after a hard one."""
@@ -50,9 +50,28 @@ def _findings(kernel: Kernel) -> Iterator[str]:
             yield str(result)
     if kernel.request.granularity == PerAxis(0):
         yield from _hard_conversions(kernel)
+        yield from _hard_quotients(kernel)
     for seed in range(_ROUNDS):
         inputs = make_inputs(kernel, _WORST_SHAPES[kernel.request.granularity.kind], seed, calm=seed % 2 == 1)
         yield from check_under_models(kernel, worst_models(kernel.request.mode), inputs)
+
+
+def _hard_quotients(kernel: Kernel) -> Iterator[str]:
+    """Hold a quantization that divides integers exactly on quotients beside the middle between two integers, of divisors of all sizes."""
+    signature = kernel.request.signature
+    if not isinstance(signature.division, Exact) or not (signature.x.is_integer and signature.scale.is_integer):
+        return
+    rng = np.random.default_rng(11)
+    count = 1 << 13
+    divisors = rng.integers(1 << 30, 1 << 31, count) >> rng.integers(0, 30, count)
+    quotients = rng.integers(0, np.minimum((1 << 31) // divisors, 1 << signature.y.bits))
+    x = np.clip(quotients * divisors + divisors // 2 + rng.integers(-1, 2, count), 0, (1 << 31) - 1) * rng.choice([-1, 1], count)
+    inputs = {"x": x.astype(np.int32), "y_scale": divisors.astype(np.int32)}
+    if "y_zero_point" in kernel.inputs:
+        inputs["y_zero_point"] = np.zeros(count, numpy_dtype(signature.y))
+    share = differing_share(kernel, inputs)
+    if share:
+        yield f"of quotients beside ties, {share:.2%} are wrong"
 
 
 def differing_share(kernel: Kernel, inputs: Mapping[str, NDArray[Any]]) -> float:
