@@ -34,6 +34,9 @@ KINDS: Final = ("integer", "float", "shift", "select", "division", "convert")
 LARGE: Final = 1 << 24
 """How many items a shape in uniforms is taken to have."""
 
+EXTENT: Final = 1 << 12
+"""What an axis in uniforms is taken to have: as many elements as there are side by side, and as many blocks."""
+
 Counts: TypeAlias = Counter[tuple[str, str]]
 """Operations by `("operation", kind)`, accesses by `("load", buffer)` and `("store", buffer)`, their words by `("words", buffer)`."""
 Number: TypeAlias = int | bool | None
@@ -66,6 +69,7 @@ def count_costs(program: Program, plans: tuple[Plan, ...]) -> tuple[KernelCost, 
 def _count_kernel(program: Program, kernel: Kernel, plan: Plan, functions: _Functions) -> KernelCost:
     count = plan.count.value if isinstance(plan.count, ir.Literal) else LARGE
     uniforms = {plan.names.count: int(count), plan.names.units: -(-int(count) // plan.lanes), plan.names.groups_x: LARGE}
+    uniforms |= {"axis": EXTENT, "inner": LARGE // EXTENT, "blocks": EXTENT, "axis_start": 0}
     computed, everything = (_Invocation(functions, uniforms, holds=holds).run(kernel) for holds in (True, False))
     redone = everything - computed
     least = {operand.name: _least_bytes(operand, kernel.domain, plan) for operand in program.bound}
@@ -180,7 +184,8 @@ class _Invocation:
                 return
             self._body(loop.body)
             self._counts.update(_LOOP)
-            index += loop.step
+            step = loop.step if isinstance(loop.step, int) else self._known(loop.step)
+            index += step
 
     def _count(self, *exprs: ir.Expr) -> None:
         for expr in exprs:

@@ -71,6 +71,11 @@ class Blocked:
 Granularity: TypeAlias = PerTensor | PerAxis | Blocked
 
 
+def is_last(granularity: Granularity) -> bool:
+    """Whether scales lie along the last axis whatever the shape is."""
+    return isinstance(granularity, PerAxis | Blocked) and granularity.axis == -1
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A tensor seen as [outer, axis, inner], row-major, with `blocks` runs of `block_size` along the axis.

@@ -15,7 +15,7 @@ from qgen.evaluate.compile_expr import compile_expr, compile_scalar
 from qgen.evaluate.machine import Frame, Ids, Machine, Mask, Value, choose, intersect, unite
 from qgen.evaluate.model import Array
 from qgen.evaluate.scope import Needs, Scope
-from qgen.ir.nodes import Accumulate, Assign, AtomicMax, For, If, Let, Require, Return, Stmt, Store, StoreVector, Var, Write
+from qgen.ir.nodes import Accumulate, Assign, AtomicMax, For, If, Let, Literal, Require, Return, Stmt, Store, StoreVector, Var, Write
 from qgen.ir.program import Function, Kernel
 from qgen.ir.types import Machine as MachineType
 from qgen.ir.types import Scalar
@@ -258,14 +258,17 @@ def _if(stmt: If, scope: Scope, result: MachineType | None) -> Code:
 
 
 def _for(stmt: For, scope: Scope, result: MachineType | None) -> Code:
-    scope.require(0 < stmt.step < 1 << 32, f"a loop with step {stmt.step}")
+    if isinstance(stmt.step, int):
+        scope.require(0 < stmt.step < 1 << 32, f"a loop with step {stmt.step}")
+        step = compile_scalar(Literal(stmt.step, Scalar.U32), scope, Scalar.U32)
+    else:
+        step = compile_scalar(stmt.step, scope, Scalar.U32)
     start = compile_scalar(stmt.start, scope, Scalar.U32)
     inner = Scope(scope.needs, scope)
     number = inner.declare(stmt.name, Scalar.U32)
     stop = compile_scalar(stmt.stop, inner, Scalar.U32)
     block = _compile_block(stmt.body, Scope(scope.needs, inner), result)
     scope.assigned |= inner.assigned
-    step = np.array([stmt.step], np.uint32)
 
     def run(frame: Frame) -> None:
         frame.slots[number] = start(frame)
@@ -278,9 +281,9 @@ def _for(stmt: For, scope: Scope, result: MachineType | None) -> Code:
             if frame.mask is False:
                 break
             block.run(frame)
-            after = now + step
-            if (after < now).any():
-                frame.trap("a loop variable passes 2^32", after < now)
+            after = now + step(frame)
+            if (after <= now).any():
+                frame.trap("a loop variable passes 2^32, or does not advance", after <= now)
             frame.slots[number] = after
         frame.mask = ended
 

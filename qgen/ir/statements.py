@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgen.ir.expressions import Expr
+from qgen.ir.expressions import Expr, Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,15 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """LEGAL, in the entry point: `for (var name = start; name < stop; name += step)`, u32; `stop` is evaluated before each round."""
+    """LEGAL, in the entry point: `for (var name = start; name < stop; name += step)`, u32; `stop` is evaluated before each round.
+
+    A step is a number, or the name of a variable, whose value after the round counts.
+    """
 
     name: str
     start: Expr
     stop: Expr
-    step: int
+    step: int | Name
     body: tuple[Stmt, ...]
 
 

@@ -35,9 +35,8 @@ from qgen.ir.program import Function, Param, Program, Stage
 from qgen.ir.rewrite import drop_unused_lets, map_body, map_expr, reachable_functions, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
 from qgen.numerics.library import candidates, closure
-from qgen.passes.lay import four_level
 from qgen.passes.plan import Plan
-from qgen.passes.quads import QuadDecoder
+from qgen.passes.quads import QuadDecoder, groups_of_four
 from qgen.passes.widen import is_widenable, spread
 from qgen.passes.words import TRUE, binary, load_code, name, u32
 
@@ -168,8 +167,8 @@ def _four(element: _Element, widening: str | None, table: dict[str, Function]) -
         return _function(FOUR, "i4", _F32X4, (one_by_one,))
     if plan.view is None:
         raise InternalError("the shape of a fragment is baked")
-    plan = replace(plan, group_level=four_level(plan.granularity, plan.view), wide=frozenset())
-    quads = QuadDecoder(element.program, plan, _Names(element, "i4"))
+    level = groups_of_four(plan.granularity, plan.view)
+    quads = QuadDecoder(element.program, replace(plan, wide=frozenset()), level, _Names(element, "i4"))
     stmts, holds, codes = quads.decode(list(element.groups), quick, index)
     if widening is not None:
         code = ir.Name("codes", Vector(Scalar.U32))

@@ -18,23 +18,23 @@ pieces lie apart, the groups of all of them are the same ones, and decoded befor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from qgen.dtypes import WORD_BITS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
 from qgen.ir.rewrite import walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
-from qgen.passes.alike import Alike
 from qgen.passes.groups import GroupDecoder, Groups
 from qgen.passes.lay import GroupLevel
+from qgen.passes.places import Places
 from qgen.passes.plan import Plan
 from qgen.passes.vectors import words_of_codes
+from qgen.passes.walk import walk_rows
 from qgen.passes.widen import Widener, spread
-from qgen.passes.words import TRUE, all_of, at_word, binary, let, name, u32
+from qgen.passes.words import TRUE, all_of, at_word, binary, let, minimum, name, u32
 
 _U32X4 = Vector(Scalar.U32)
-_EITHER = (("walks", Scalar.BOOL), ("alike", Scalar.BOOL), ("columns", Scalar.U32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,6 @@ class Quick:
     columns: ir.Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """Statements before a loop, the loop, and the conditions on which it was right."""
-
-    before: tuple[ir.Stmt, ...]
-    loop: ir.Stmt
-    conditions: tuple[ir.Expr, ...]
-
-
 class PiecePlacer:
     """Places the quick loops of one kernel, for the invocation `unit` of elements from `first` below `end`."""
 
@@ -72,6 +63,11 @@ class PiecePlacer:
         self._quads = plan.piece // LANES
         self._base: ir.Expr = binary("*", u32(self._rows), self._unit)
         self._columns: ir.Expr | None = None if plan.columns is None else u32(plan.columns)
+        self._walks: ir.Expr | None = None
+        self._conditions: list[ir.Expr] = []
+        """What has to hold of the invocation."""
+        self._held: ir.Name | None = None
+        """The variable that has whether all that was tested in loops held."""
         self.widener = Widener({function.name: function for function in program.functions})
         self._decoder = GroupDecoder(program, plan, fresh, self.widener)
 
@@ -79,23 +75,31 @@ class PiecePlacer:
         """Return the loops that store `quick` of each element; `shared` names what the group of an element decides."""
         plan, operand = self._plan, write.operand
         stmts: list[ir.Stmt] = []
-        done: list[ir.Expr] = []
+        stop: ir.Expr = u32(self._rows)
         if not plan.is_whole:
             whole = ir.Name(self._fresh("whole"), Scalar.BOOL)
             test = ir.Binary("==", binary("-", self._end, self._first), u32(plan.lanes), Scalar.BOOL)
             stmts.append(ir.Let(whole.name, test))
-            done.append(whole)
-        if plan.alike is not None:
-            return self._either(plan.alike, groups, operand, quick, (stmts, done[0]))
-        if plan.units == self._columns:
+            stop = ir.Select(whole, stop, u32(0), Scalar.U32)
+            self._conditions.append(whole)
+        if plan.walks:
+            walk = walk_rows(plan, self._unit, self._fresh)
+            stmts += walk.stmts
+            self._walks, self._base, self._columns = walk.walks, walk.base, walk.columns
+        elif plan.units == self._columns:
             self._base = self._unit
         elif self._columns is not None:
             stmts += self._apart(self._columns)
         if plan.group_level is GroupLevel.INVOCATION:
             stmts += shared(self._first if self._columns is None else binary("*", u32(plan.piece), self._base))
-        placed = self._loop(groups, operand, quick, done[0] if done else None)
-        done += placed.conditions
-        return Quick((*stmts, *placed.before, placed.loop), all_of(done) if done else None, self._base, self._columns)
+            loops = self._one_group(operand, quick, stop)
+        else:
+            loops = self._spans(groups, operand, quick, stop)
+        if self._held is not None:
+            stmts.append(ir.Var(self._held.name, TRUE))
+            self._conditions.append(self._held)
+        done = all_of(self._conditions) if self._conditions else None
+        return Quick((*stmts, *loops), done, self._base, self._columns)
 
     def _apart(self, columns: ir.Expr) -> list[ir.Stmt]:
         """Name the number of the first piece of an invocation whose pieces lie `columns` apart."""
@@ -103,62 +107,70 @@ class PiecePlacer:
         self._base = name(self._fresh("base"))
         return [let(self._base, binary("+", above, binary("%", self._unit, columns)))]
 
-    def _either(self, alike: Alike, groups: list[ir.Stmt], operand: str, quick: ir.Quick, whole: tuple[list[ir.Stmt], ir.Expr]) -> Quick:
-        """Return two loops, of which one runs: groups are decoded before the first, and for each element in the second."""
-        stmts, is_whole = whole
-        walks, is_alike, columns = (ir.Name(self._fresh(text), type_) for text, type_ in _EITHER)
-        stmts.append(let(walks, alike.walks))
-        stmts.append(let(is_alike, ir.Binary("||", walks, alike.shares, Scalar.BOOL)))
-        stmts.append(let(columns, ir.Select(walks, binary("/", alike.width, u32(self._plan.piece)), u32(1), Scalar.U32)))
-        self._columns = columns
-        stmts += self._apart(columns)
-        first = self._loop(groups, operand, quick, all_of([is_whole, is_alike]), walks)
-        small = self._program.operand(operand).dtype.layout.elements
-        reads = [node.operand for node in walk_expr(quick.value) if isinstance(node, ir.Read)]
-        small = max(LANES, small, *(self._program.operand(read).dtype.layout.elements for read in reads))
-        plan = replace(self._plan, piece=small, group_level=GroupLevel.ELEMENT, alike=None)
-        other = PiecePlacer(self._program, plan, self._fresh, (self._unit, self._first, self._end))
-        unlike = ir.Unary("!", is_alike, Scalar.BOOL)
-        second = other._loop(groups, operand, quick, all_of([is_whole, unlike]))
-        self.widener.functions |= other.widener.functions
-        held = [ir.Binary("||", unlike, all_of(first.conditions), Scalar.BOOL)] if first.conditions else []
-        done = all_of([is_whole, *held, *second.conditions])
-        return Quick((*stmts, *first.before, first.loop, *second.before, second.loop), done, self._base, columns)
-
-    def _loop(self, groups: list[ir.Stmt], operand: str, quick: ir.Quick, when: ir.Expr | None, walks: ir.Expr | None = None) -> _Loop:
-        """Return the loop over the pieces, of no round where a condition is given that is false."""
-        level = self._plan.group_level
-        before: list[ir.Stmt] = []
-        conditions: list[ir.Expr] = []
-        in_loop: list[ir.Expr] = []
+    def _one_group(self, operand: str, quick: ir.Quick, stop: ir.Expr) -> list[ir.Stmt]:
+        """Return the loop over pieces that have the group of the invocation, which is decoded."""
         shared, each = self._split(quick.holds)
-        found = Groups()
-        is_outside = level is GroupLevel.INVOCATION or self._columns is not None
+        self._conditions += shared
+        index = self._fresh("p")
+        return [ir.For(index, u32(0), stop, 1, self._piece(name(index), Groups(), operand, quick, each))]
+
+    def _spans(self, groups: list[ir.Stmt], operand: str, quick: ir.Quick, stop: ir.Expr) -> list[ir.Stmt]:
+        """Return the loops over spans of pieces that have the same groups, and over the pieces of each."""
+        plan = self._plan
+        shared, each = self._split(quick.holds)
+        places = None if plan.is_one and plan.span is not None else Places(plan, self._fresh)
+        first = self._first if self._columns is None else binary("*", u32(plan.piece), self._base)
+        before = [] if places is None else places.start(first)
+        if plan.columns is not None and places is not None:
+            found = self._decoder.decode_each(groups, *places.numbers(u32(0), self._quads)[:2])
+            self._conditions += shared
+            index = self._fresh("p")
+            return [*before, *found.stmts, ir.For(index, u32(0), stop, 1, self._piece(name(index), found, operand, quick, each))]
+        start = self._fresh("p" if plan.span == 1 else "from_piece")
+        left: ir.Expr = u32(1)
+        if places is None:
+            found = self._decoder.decode(groups, self._at(name(start)))
+        else:
+            named, numbers, left = places.numbers(binary("*", u32(plan.piece), name(start)), self._quads)
+            found = self._decoder.decode_each(groups, named, numbers)
+        body = found.stmts
+        if shared:
+            body.append(self._hold(list(shared)))
+        if plan.span == 1:
+            return [*before, ir.For(start, u32(0), stop, 1, (*body, *self._piece(name(start), found, operand, quick, each)))]
+        index = self._fresh("p")
+        pieces = self._piece(name(index), found, operand, quick, each)
+        if plan.span is not None:
+            loop = ir.For(index, name(start), binary("+", name(start), u32(plan.span)), 1, pieces)
+            return [*before, ir.For(start, u32(0), stop, plan.span, (*body, loop))]
+        span = ir.Name(self._fresh("span"), Scalar.U32)
+        length: ir.Expr = ir.Builtin("max", (binary("/", left, u32(plan.piece)), u32(1)), Scalar.U32)
+        if self._walks is not None:
+            length = ir.Select(self._walks, u32(self._rows), length, Scalar.U32)
+        loop = ir.For(index, name(start), minimum(binary("+", name(start), span), u32(self._rows)), 1, pieces)
+        outer = ir.For(start, u32(0), stop, span, (*body, ir.Assign(span.name, length), loop))
+        return [*before, ir.Var(span.name, u32(1)), outer]
+
+    def _at(self, index: ir.Expr) -> ir.Expr:
+        """Return the number of the invocation's piece `index`."""
+        return binary("+", self._base, index if self._columns is None else binary("*", self._columns, index))
+
+    def _piece(self, index: ir.Expr, groups: Groups, operand: str, quick: ir.Quick, each: ir.Expr | None) -> tuple[ir.Stmt, ...]:
+        """Return the statements that load, compute and store the invocation's piece `index`."""
         piece = name(self._fresh("piece"))
-        if level is not GroupLevel.INVOCATION:
-            found = self._decoder.decode(groups, self._unit, self._base if is_outside else piece, walks)
-        before += found.before
-        before += found.stmts if is_outside else []
-        (conditions if is_outside else in_loop).extend(found.conditions.get(term.name, term) for term in shared)
-        stmts = [] if is_outside else list(found.stmts)
         loads, reads = self._reads(quick, piece)
-        stmts += loads
-        codes = [found.wide(self.widener, quick.value, reads, number) for number in range(self._quads)]
-        if each is not None:
-            in_loop += self._holds(each, reads, found)
+        stmts = [let(piece, self._at(index)), *loads]
+        codes = [groups.wide(self.widener, quick.value, reads, number) for number in range(self._quads)]
         names = [ir.Name(self._fresh(f"{operand}_codes"), _U32X4) for _ in codes]
         stmts += [ir.Let(each_name.name, spread(value)) for each_name, value in zip(names, codes, strict=True)]
-        if in_loop:
-            held = ir.Name(self._fresh("held"), Scalar.BOOL)
-            before.append(ir.Var(held.name, TRUE))
-            stmts.append(ir.Assign(held.name, all_of([held, *in_loop])))
-            conditions.append(held)
-        stmts += [*self._stores(operand, piece, names), *found.after]
-        index = self._fresh("p")
-        step = name(index) if self._columns is None else binary("*", self._columns, name(index))
-        stop = u32(self._rows) if when is None else ir.Select(when, u32(self._rows), u32(0), Scalar.U32)
-        loop = ir.For(index, u32(0), stop, 1, (let(piece, binary("+", self._base, step)), *stmts))
-        return _Loop(tuple(before), loop, tuple(conditions))
+        if each is not None:
+            stmts.append(self._hold(self._holds(each, reads, groups)))
+        return (*stmts, *self._stores(operand, piece, names))
+
+    def _hold(self, terms: list[ir.Expr]) -> ir.Stmt:
+        """Return the statement that keeps whether the terms, too, held."""
+        self._held = self._held or ir.Name(self._fresh("held"), Scalar.BOOL)
+        return ir.Assign(self._held.name, all_of([self._held, *terms]))
 
     def _split(self, holds: ir.Expr | None) -> tuple[list[ir.Name], ir.Expr | None]:
         """Return the conditions that groups decide, by name, and what else has to hold of each element."""

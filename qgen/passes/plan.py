@@ -1,8 +1,8 @@
 """Decides, before anything is placed, who owns which words, how many elements an invocation computes, and how the group of one is found.
 
 A plan is a frozen record. An invocation owns `lanes` elements, in pieces of elements side by side that are whole periods of everything it
-writes, so no two invocations write one word. The group is decided once an invocation or once a piece where a fact allows it (`facts` says
-which), else for each element.
+writes, so no two invocations write one word. The group is decided once an invocation where a fact allows it (`facts` says which), else once
+for a span of pieces.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from qgen.errors import QgenError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Domain, Kernel, Program
 from qgen.ir.types import Scalar
-from qgen.passes.alike import Alike, alike_of
 from qgen.passes.lay import VECTOR_BITS, GroupLevel, Lay, choose_lay, is_reduction
 from qgen.passes.widen import is_widenable
-from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, make_view
+from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, is_last, make_view
 from qgen.target import Target
 
 MAX_ELEMENTS: Final = (1 << 32) - 128
@@ -53,10 +52,12 @@ class Plan:
     """The elements from that of the first group to the first element, where a run over a part of a tensor may begin anywhere."""
     group: ir.Expr
     group_level: GroupLevel
-    alike: Alike | None
-    """When the pieces of an invocation have the same groups, where uniforms decide that."""
-    left: ir.Expr | None
-    """Elements from `i` on that have its group, where a piece has two of them."""
+    span: int | None
+    """Pieces of every span; None where the place of its first element says how many."""
+    is_one: bool
+    """Whether each piece has one group."""
+    walks: bool
+    """Whether uniforms may say that the pieces of an invocation lie in rows below one another."""
     is_wide: bool
     """Whether quick code works on four elements at a time."""
     wide: frozenset[str]
@@ -99,7 +100,8 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
         group = _literal(0)
         if kernel.domain is Domain.ELEMENTS:
             element = index if begin is None else _binary("+", index, begin)
-            group = _group_index(element, granularity, _Extents(fields.get("axis"), fields.get("inner"), fields.get("blocks")), None)
+            inner = _literal(1) if is_last(granularity) else fields.get("inner")
+            group = _group_index(element, granularity, _Extents(fields.get("axis"), inner, fields.get("blocks")), None)
         return Plan(
             granularity=granularity,
             view=None,
@@ -114,8 +116,9 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
             begin=begin,
             group=group,
             group_level=lay.level,
-            alike=alike_of(granularity, lay.lanes, lay.piece, begin) if lay.level is GroupLevel.ALIKE else None,
-            left=None,
+            span=lay.span,
+            is_one=lay.is_one,
+            walks=lay.walks,
             is_wide=is_wide,
             wide=frozenset(),
             names=names,
@@ -149,10 +152,11 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
         begin=None,
         group=_group_index(index, granularity, extents, view),
         group_level=lay.level,
-        alike=None,
-        left=_left(index, granularity, view) if lay.level is GroupLevel.PAIR else None,
+        span=lay.span,
+        is_one=lay.is_one,
+        walks=False,
         is_wide=is_wide,
-        wide=_wide_operands(program, count, groups, lay) if is_wide else frozenset(),
+        wide=_wide_operands(program, count, lay) if is_wide else frozenset(),
         names=names,
         uniforms=(),
         workgroups=(workgroups_x, -(-workgroups // max(1, workgroups_x))),
@@ -188,14 +192,13 @@ def _is_wide(program: Program, kernel: Kernel) -> bool:
     return is_widenable(exprs, {function.name: function for function in program.functions})
 
 
-def _wide_operands(program: Program, count: int, groups: int, lay: Lay) -> frozenset[str]:
+def _wide_operands(program: Program, count: int, lay: Lay) -> frozenset[str]:
     """Return the operands that quick code reads or writes four words at a time, all of whose words that way are whole."""
     found: set[str] = set()
     for operand in program.bound:
-        items, bits = (groups if operand.per_group else count), operand.dtype.bits
-        is_read_so = not operand.per_group or lay.level is GroupLevel.RUN
-        is_whole = items * bits % VECTOR_BITS == 0 and lay.piece * bits % VECTOR_BITS == 0
-        if is_read_so and items and is_whole and not operand.is_scratch:
+        bits = operand.dtype.bits
+        is_whole = count * bits % VECTOR_BITS == 0 and lay.piece * bits % VECTOR_BITS == 0
+        if not operand.per_group and count and is_whole and not operand.is_scratch:
             found.add(operand.name)
     return frozenset(found)
 
@@ -253,15 +256,6 @@ def _group_index(index: ir.Expr, granularity: Granularity, extents: _Extents, vi
     if view is not None and view.inner == 1:
         return block
     return _binary("+", _binary("*", block, inner), _binary("%", index, inner))
-
-
-def _left(index: ir.Expr, granularity: Granularity, view: View) -> ir.Expr:
-    """Return how many elements from `index` on, itself among them, have its group."""
-    if isinstance(granularity, PerAxis):
-        return _binary("-", _literal(view.inner), _binary("%", index, _literal(view.inner)))
-    in_row = _binary("%", index, _literal(view.axis))
-    of_block = _binary("-", _literal(view.block_size), _binary("%", in_row, _literal(view.block_size)))
-    return ir.Builtin("min", (of_block, _binary("-", _literal(view.axis), in_row)), Scalar.U32)
 
 
 def _literal(value: int) -> ir.Expr:

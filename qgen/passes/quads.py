@@ -8,6 +8,7 @@ quantize_linear_quick_4(x_codes, scale, zero_point)
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Final
 
 from qgen.dtypes import WORD_BITS
@@ -17,19 +18,36 @@ from qgen.ir.fold import fold_node
 from qgen.ir.program import Program
 from qgen.ir.rewrite import map_expr, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
-from qgen.passes.lay import GroupLevel
+from qgen.passes.lay import run_fact, shared_fact
 from qgen.passes.plan import Plan
 from qgen.passes.widen import Widener, spread
 from qgen.passes.words import TRUE, binary, let, load_code, name, u32
+from qgen.shapes import Granularity, View
 
 _U32X4: Final = Vector(Scalar.U32)
+
+
+class FourGroups(Enum):
+    """The groups of four elements, from a multiple of four on: one, four side by side, or nothing is known."""
+
+    ONE = "one"
+    RUN = "run"
+    EACH = "each"
+
+
+def groups_of_four(granularity: Granularity, view: View) -> FourGroups:
+    """Return how the groups of four elements lie."""
+    if shared_fact(granularity, view, LANES) is not None:
+        return FourGroups.ONE
+    return FourGroups.RUN if run_fact(granularity, view, LANES) is not None else FourGroups.EACH
 
 
 class QuadDecoder:
     """Writes the quick code of four elements of one kernel."""
 
-    def __init__(self, program: Program, plan: Plan, fresh: Callable[[str], str]) -> None:
+    def __init__(self, program: Program, plan: Plan, level: FourGroups, fresh: Callable[[str], str]) -> None:
         """Place under names that `fresh` makes."""
+        self._level = level
         self._program = program
         self._plan = plan
         self._fresh = fresh
@@ -51,9 +69,9 @@ class QuadDecoder:
             bound = _name_of(self._fresh(f"{read}_codes"), _U32X4)
             stmts += [*lets, ir.Let(bound.name, codes)]
             self._vectors[read] = bound
-        if self._plan.group_level is GroupLevel.PIECE:
+        if self._level is FourGroups.ONE:
             stmts += self._scalar_groups(groups, quad)
-        elif self._plan.group_level in {GroupLevel.RUN, GroupLevel.ELEMENT}:
+        else:
             stmts += self._vector_groups(groups, quad)
         return stmts
 
@@ -122,7 +140,7 @@ class QuadDecoder:
         """Return what the groups of four elements decide, as vectors."""
         stmts: list[ir.Stmt] = []
         first = binary("*", u32(LANES), quad)
-        if self._plan.group_level is GroupLevel.RUN:
+        if self._level is FourGroups.RUN:
             group = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
             run = name(self._fresh("group_quad"))
             stmts.append(let(run, binary("/", group, u32(LANES))))
@@ -139,7 +157,7 @@ class QuadDecoder:
             for node in walk_expr(stmt.value):
                 if isinstance(node, ir.Read) and node.operand not in self._vectors:
                     lets: list[ir.Stmt] = []
-                    if self._plan.group_level is GroupLevel.RUN:
+                    if self._level is FourGroups.RUN:
                         lets, codes = self._codes(node.operand, run)
                     else:
                         codes = ir.Compose(tuple(self._load(node, _part(numbers, number), lets) for number in range(LANES)), _U32X4)
