@@ -10,6 +10,7 @@ invocation.
   of floats (`float`), shifts, selects, conversions between integers and floats (`convert`), and divisions. A division or remainder by a
   literal integer is none: by a power of two it is one shift or one integer operation, else one of each. A round of a loop costs two
   integer operations beside its bound. Literals, names, bit casts and the parts of vectors cost nothing.
+- A span of pieces whose length the place of its first element decides is as long as it can be: all pieces of the invocation.
 - Both sides of an `if` inside a function count, and what follows an early return: software adapters run them under a mask, and so does a
   GPU where a wave has both. So operations of integer code are an upper bound.
 
@@ -174,30 +175,36 @@ class _Invocation:
 
     def _loop(self, loop: ir.For) -> None:
         self._count(loop.start)
-        index = self._known(loop.start)
-        while True:
+        index = self._value(loop.start)
+        while index is not None:
             self._values[loop.name] = index
             self._count(loop.stop)
             self._counts.update(_LOOP)
-            stop = self._known(loop.stop)
+            stop = self._at_most(loop.stop)
             if index >= stop:
                 return
             self._body(loop.body)
             self._counts.update(_LOOP)
-            step = loop.step if isinstance(loop.step, int) else self._known(loop.step)
-            index += step
+            step = loop.step if isinstance(loop.step, int) else self._value(loop.step)
+            index = stop if step is None else index + step
+        raise TypeError(loop)  # where a loop begins does not depend on data
+
+    def _at_most(self, expr: ir.Expr) -> int:
+        """Return the value, or the greatest it can have: a span whose length an element's place decides is as long as it can be."""
+        value = self._value(expr)
+        if value is None and isinstance(expr, ir.Builtin) and expr.name == "min":
+            return min(int(known) for known in map(self._value, expr.args) if known is not None)
+        if value is None:
+            raise TypeError(expr)  # how often a loop runs does not depend on data
+        return int(value)
 
     def _count(self, *exprs: ir.Expr) -> None:
         for expr in exprs:
             self._counts.update(self._functions.expr(expr))
 
-    def _known(self, expr: ir.Expr) -> int:
-        value = self._value(expr)
-        if value is None:
-            raise TypeError(expr)  # how often a loop runs does not depend on data
-        return int(value)
-
     def _decided(self, expr: ir.Expr) -> Number:
+        if isinstance(expr, ir.Unary) and expr.type is Scalar.BOOL:
+            return not self._decided(expr.operand)
         value = self._value(expr)
         return self._holds if value is None and expr.type is Scalar.BOOL else value
 
@@ -212,12 +219,14 @@ class _Invocation:
             case ir.Invocation():
                 return 0
             case ir.Select(condition, then, otherwise, _):
-                chosen = self._value(condition)
-                return None if chosen is None else self._value(then if chosen else otherwise)
+                chosen = self._decided(condition)
+                return self._value(then if chosen else otherwise)
             case ir.Builtin("min" | "max" as name, (lhs, rhs), Scalar.U32):
                 values = [self._value(lhs), self._value(rhs)]
                 known = [value for value in values if value is not None]
                 return None if len(known) < len(values) else min(known) if name == "min" else max(known)
+            case ir.Convert(operand, Scalar.U32) if operand.type is Scalar.BOOL:
+                return int(bool(self._decided(operand)))
             case ir.Binary(op, lhs, rhs, Scalar.U32 | Scalar.BOOL):
                 return _combine(op, self._value(lhs), self._value(rhs))
             case _:

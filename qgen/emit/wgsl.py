@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from qgen.dtypes import WORD_BITS
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.fold import fold_node
@@ -15,6 +16,8 @@ from qgen.ir.types import LANES, Machine, Scalar, Struct, Vector
 
 INDENT = "    "
 _LEAST_I32 = -(1 << 31)
+_ONES: Final = (1 << WORD_BITS) - 1
+"""A word of ones is no count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ def _literal(value: float, type_: object, context: Context) -> tuple[str, int]:
         case Scalar.BOOL:
             return str(value).lower(), ATOM
         case Scalar.U32:
-            return f"{value}u" if value < context.hex_from else f"{value:#x}u", ATOM
+            return f"{value}u" if value < min(context.hex_from, _ONES) else f"{value:#x}u", ATOM
         case Scalar.I32 if value == _LEAST_I32:
             return f"i32({_LEAST_I32})", ATOM
         case Scalar.I32:

@@ -282,8 +282,10 @@ def _for(stmt: For, scope: Scope, result: MachineType | None) -> Code:
                 break
             block.run(frame)
             after = now + step(frame)
-            if (after <= now).any():
-                frame.trap("a loop variable passes 2^32, or does not advance", after <= now)
+            if (after < now).any():
+                frame.trap("a loop variable passes 2^32", after < now)
+            if (after == now).any():
+                frame.trap("a loop does not advance", after == now)
             frame.slots[number] = after
         frame.mask = ended
 

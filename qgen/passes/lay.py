@@ -16,7 +16,6 @@ from typing import Final, assert_never
 from qgen.dtypes import WORD_BITS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Domain, Kernel, Program
-from qgen.ir.rewrite import walk_expr
 from qgen.ir.types import LANES
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, is_last
 from qgen.target import Target
@@ -68,8 +67,7 @@ def choose_lay(program: Program, kernel: Kernel, granularity: Granularity, view:
         lanes = least * max(1, target.least_lanes // least) * (REDUCE_FACTOR if is_reduction(kernel) else 1)
         return _plain_lay(granularity, view, lanes)
     piece = math.lcm(least, LANES)
-    # Where an element may fail by itself, all elements of the invocation are computed again then.
-    pieces = max(1, target.lanes // (4 if _fails_by_itself(kernel) else 1) // piece)
+    pieces = max(1, target.lanes // piece)
     if view is None:
         return _uniform_lay(granularity, piece, pieces)
     fact = shared_fact(granularity, view, piece * pieces) if view.count else "no elements"
@@ -151,12 +149,6 @@ def _lay_of_columns(granularity: Granularity, view: View, piece: int, pieces: in
     rows = math.gcd(*extents, 1 << (pieces.bit_length() - 1))
     fact = run_fact(granularity, view, piece) or f"every {step // width} rows"
     return Lay(piece * rows, piece, GroupLevel.SPAN, columns=step // piece, fact=fact) if rows > 1 else None
-
-
-def _fails_by_itself(kernel: Kernel) -> bool:
-    """Whether quick code may be wrong of one element and right of another one of the same group."""
-    quick = [stmt.quick for stmt in kernel.body if isinstance(stmt, ir.Write) and stmt.quick is not None]
-    return any(isinstance(node, ir.Read) for each in quick if each.holds is not None for node in walk_expr(each.holds))
 
 
 def run_fact(granularity: Granularity, view: View, count: int) -> str | None:

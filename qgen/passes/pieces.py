@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from qgen.dtypes import WORD_BITS
 from qgen.ir import nodes as ir
@@ -34,6 +35,9 @@ from qgen.passes.walk import walk_rows
 from qgen.passes.widen import Widener, spread
 from qgen.passes.words import TRUE, all_of, at_word, binary, let, minimum, name, u32
 
+ALL_PIECES: Final = (1 << WORD_BITS) - 1
+"""The bits of all pieces of an invocation, of which there are 32 at most."""
+
 _U32X4 = Vector(Scalar.U32)
 
 
@@ -46,6 +50,8 @@ class Quick:
 
     stmts: tuple[ir.Stmt, ...]
     done: ir.Expr | None
+    failed: ir.Expr | None
+    """The variable whose bit `p` is set where piece `p` is to be computed again; None where pieces do not fail by themselves."""
     base: ir.Expr
     columns: ir.Expr | None
 
@@ -66,8 +72,7 @@ class PiecePlacer:
         self._walks: ir.Expr | None = None
         self._conditions: list[ir.Expr] = []
         """What has to hold of the invocation."""
-        self._held: ir.Name | None = None
-        """The variable that has whether all that was tested in loops held."""
+        self._failed: ir.Name | None = None
         self.widener = Widener({function.name: function for function in program.functions})
         self._decoder = GroupDecoder(program, plan, fresh, self.widener)
 
@@ -95,11 +100,10 @@ class PiecePlacer:
             loops = self._one_group(operand, quick, stop)
         else:
             loops = self._spans(groups, operand, quick, stop)
-        if self._held is not None:
-            stmts.append(ir.Var(self._held.name, TRUE))
-            self._conditions.append(self._held)
+        if self._failed is not None:
+            stmts.append(ir.Var(self._failed.name, u32(0)))
         done = all_of(self._conditions) if self._conditions else None
-        return Quick((*stmts, *loops), done, self._base, self._columns)
+        return Quick((*stmts, *loops), done, self._failed, self._base, self._columns)
 
     def _apart(self, columns: ir.Expr) -> list[ir.Stmt]:
         """Name the number of the first piece of an invocation whose pieces lie `columns` apart."""
@@ -135,7 +139,7 @@ class PiecePlacer:
             found = self._decoder.decode_each(groups, named, numbers)
         body = found.stmts
         if shared:
-            body.append(self._hold(list(shared)))
+            body.append(self._fail(lambda failed: ir.Select(all_of([*shared]), failed, u32(ALL_PIECES), Scalar.U32)))
         if plan.span == 1:
             return [*before, ir.For(start, u32(0), stop, 1, (*body, *self._piece(name(start), found, operand, quick, each)))]
         index = self._fresh("p")
@@ -164,13 +168,14 @@ class PiecePlacer:
         names = [ir.Name(self._fresh(f"{operand}_codes"), _U32X4) for _ in codes]
         stmts += [ir.Let(each_name.name, spread(value)) for each_name, value in zip(names, codes, strict=True)]
         if each is not None:
-            stmts.append(self._hold(self._holds(each, reads, groups)))
+            bit = ir.Convert(ir.Unary("!", self._holds(each, reads, groups), Scalar.BOOL), Scalar.U32)
+            stmts.append(self._fail(lambda failed: binary("|", failed, binary("<<", bit, index))))
         return (*stmts, *self._stores(operand, piece, names))
 
-    def _hold(self, terms: list[ir.Expr]) -> ir.Stmt:
-        """Return the statement that keeps whether the terms, too, held."""
-        self._held = self._held or ir.Name(self._fresh("held"), Scalar.BOOL)
-        return ir.Assign(self._held.name, all_of([self._held, *terms]))
+    def _fail(self, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
+        """Return the statement that changes which pieces are to be computed again."""
+        self._failed = self._failed or ir.Name(self._fresh("failed"), Scalar.U32)
+        return ir.Assign(self._failed.name, change(self._failed))
 
     def _split(self, holds: ir.Expr | None) -> tuple[list[ir.Name], ir.Expr | None]:
         """Return the conditions that groups decide, by name, and what else has to hold of each element."""
@@ -208,12 +213,12 @@ class PiecePlacer:
         vectors = [ir.Compose(tuple(words[start : start + LANES]), _U32X4) for start in range(0, count, LANES)]
         return [ir.StoreVector(operand, at_word(piece, len(vectors), number), vector) for number, vector in enumerate(vectors)]
 
-    def _holds(self, holds: ir.Expr, reads: dict[str, list[ir.Expr]], groups: Groups) -> list[ir.Expr]:
+    def _holds(self, holds: ir.Expr, reads: dict[str, list[ir.Expr]], groups: Groups) -> ir.Expr:
         """Return whether a condition holds of every element of the piece."""
         tests = [groups.wide(self.widener, holds, reads, number) for number in range(self._quads)]
-        if not isinstance(tests[0].type, Vector):
-            return tests[:1]
         result = tests[0]
+        if not isinstance(result.type, Vector):
+            return result
         for test in tests[1:]:
             result = ir.Binary("&", result, test, Vector(Scalar.BOOL))
-        return [ir.Builtin("all", (result,), Scalar.BOOL)]
+        return ir.Builtin("all", (result,), Scalar.BOOL)

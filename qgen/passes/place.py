@@ -32,7 +32,7 @@ from qgen.ir.names import free_name
 from qgen.ir.program import Domain, Function, Kernel, Program, Stage
 from qgen.ir.rewrite import map_expr, reachable_functions, walk_body, walk_expr
 from qgen.ir.types import Scalar
-from qgen.passes.pieces import PiecePlacer
+from qgen.passes.pieces import ALL_PIECES, PiecePlacer, Quick
 from qgen.passes.plan import Plan
 from qgen.passes.straddle import store_straddling
 from qgen.passes.words import TRUE, binary, bit_offset, code_of_word, let, load_code, minimum, name, u32
@@ -171,31 +171,45 @@ class _Placer:
         placed = placer.place(groups, write, quick, lambda index: self._group_lets(groups, index, write))
         self._widened |= placer.widener.functions
         stmts = list(placed.stmts)
-        if placed.done is None:
+        if placed.done is None and placed.failed is None:
             return stmts
         self._taken = outside | {stmt.name for stmt in stmts if isinstance(stmt, ir.Let | ir.Var)}
         self._redoes = True
+        if placed.failed is not None:
+            redo = placed.failed
+            if placed.done is not None:
+                redo = name(self._fresh("redo"))
+                stmts.append(let(redo, ir.Select(placed.done, placed.failed, u32(ALL_PIECES), Scalar.U32)))
+            return [*stmts, self._rows(groups, write, placed, redo=redo)]
         again = name(self._fresh("again"))
+        done = TRUE if placed.done is None else placed.done
         if placed.columns is not None:
-            stmts.append(let(again, ir.Select(placed.done, u32(plan.lanes // plan.piece), u32(0), Scalar.U32)))
-            return [*stmts, self._rows(groups, write, (placed.base, placed.columns), again)]
-        stmts.append(let(again, ir.Select(placed.done, self._end, self._first, Scalar.U32)))
+            stmts.append(let(again, ir.Select(done, u32(plan.lanes // plan.piece), u32(0), Scalar.U32)))
+            return [*stmts, self._rows(groups, write, placed, start=again)]
+        stmts.append(let(again, ir.Select(done, self._end, self._first, Scalar.U32)))
         self._first = again
         return [*stmts, *self._elementwise(groups, write, write.value)]
 
-    def _rows(self, groups: list[ir.Stmt], write: ir.Write, pieces: tuple[ir.Expr, ir.Expr], again: ir.Expr) -> ir.Stmt:
-        """Return the sure loops of an invocation whose pieces lie apart, from the piece `again` on."""
-        plan, (base, columns) = self._plan, pieces
-        index, start, stop = self._fresh("p"), name(self._fresh("from_element")), name(self._fresh("to_element"))
-        piece = binary("+", base, binary("*", columns, name(index)))
-        self._first, self._end = start, stop
-        end = binary("+", start, u32(plan.piece))
-        body = (
-            let(start, binary("*", u32(plan.piece), piece)),
-            let(stop, end if plan.is_whole else minimum(end, plan.count)),
-            *self._elementwise(groups, write, write.value),
-        )
-        return ir.For(index, again, u32(plan.lanes // plan.piece), 1, body)
+    def _rows(
+        self, groups: list[ir.Stmt], write: ir.Write, placed: Quick, *, start: ir.Expr | None = None, redo: ir.Expr | None = None
+    ) -> ir.Stmt:
+        """Return the sure loops of pieces: from piece `start` on, or of those whose bits of `redo` are set.
+
+        A loop of no round is what an adapter of any kind skips.
+        """
+        plan, rows = self._plan, u32(self._plan.lanes // self._plan.piece)
+        index, first, end = self._fresh("p"), name(self._fresh("from_element")), name(self._fresh("to_element"))
+        piece = binary("+", placed.base, name(index) if placed.columns is None else binary("*", placed.columns, name(index)))
+        self._first, self._end = first, end
+        past = binary("+", first, u32(plan.piece))
+        past = past if plan.is_whole else minimum(past, plan.count)
+        stop: ir.Expr = rows
+        if redo is not None:
+            bit = binary("&", binary(">>", redo, name(index)), u32(1))
+            past = ir.Select(ir.Binary("==", bit, u32(1), Scalar.BOOL), past, first, Scalar.U32)
+            stop = ir.Select(ir.Binary("==", redo, u32(0), Scalar.BOOL), u32(0), rows, Scalar.U32)
+        body = (let(first, binary("*", u32(plan.piece), piece)), let(end, past), *self._elementwise(groups, write, write.value))
+        return ir.For(index, u32(0) if start is None else start, stop, 1, body)
 
     def _statement(self, stmt: ir.Stmt) -> tuple[list[ir.Stmt], ir.Stmt]:
         if not isinstance(stmt, ir.Assign):

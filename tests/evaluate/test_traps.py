@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qgen.evaluate import EvaluationError, evaluate_kernel
-from qgen.ir.nodes import Binary, Bitcast, Expr, For, If, Invocation, Let, Load, Return, Select, Stmt, Store, Uniform
+from qgen.ir.nodes import Binary, Bitcast, Expr, For, If, Invocation, Let, Load, Name, Return, Select, Stmt, Store, Uniform, Var
 from qgen.ir.types import Scalar
 from tests.evaluate.build import I32, U32, X, load, name, op, program, run, store_x, u
 
@@ -162,6 +162,12 @@ CASES = {
         (Store("y", X, u(0)), For("i", op(u(2**32 - 7), "-", X), u(2**32 - 4), 3, ())),
         "a loop variable passes 2^32",
         invocation=(0, 0, 0),
+    ),
+    "loop step": Case(
+        (Store("y", X, u(0)), Var("by", op(u(2), "-", X)), For("i", u(0), u(9), Name("by", U32), ())),
+        (Store("y", X, u(0)), Var("by", op(u(9), "-", X)), For("i", u(0), u(9), Name("by", U32), ())),
+        "a loop does not advance",
+        invocation=(2, 0, 0),
     ),
     **{f"division {operator} {type_.value}": divided(operator, type_) for operator in ("/", "%") for type_ in (U32, I32)},
     **{f"shift {operator}": shifted(operator) for operator in ("<<", ">>")},

@@ -59,7 +59,7 @@ class Case:
 
 
 CASES: Mapping[str, Case] = {
-    "invocation": Case("float32", "uint8", PerAxis(0), (3, 32), GroupLevel.INVOCATION, "x"),
+    "invocation": Case("float32", "uint8", PerAxis(0), (3, 128), GroupLevel.INVOCATION, "x"),
     "invocation-whole": Case("uint8", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "y", zero_point=True),
     "invocation-odd": Case("float32", "uint8", PerTensor(), (67,), GroupLevel.INVOCATION),
     "invocation-uniforms": Case("float32", "uint8", PerTensor(), None, GroupLevel.INVOCATION),
@@ -84,6 +84,7 @@ CASES: Mapping[str, Case] = {
     "uniforms-block": Case("uint4", "float32", Blocked(0, 32), None, GroupLevel.SPAN, zero_point=True),
     "uniforms-block-last": Case("float32", "uint4", Blocked(-1, 32), None, GroupLevel.SPAN, zero_point=True),
     "uniforms-block-short": Case("int8", "float32", Blocked(-1, 3), None, GroupLevel.SPAN),
+    "x-32-bits": Case("int32", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "x y"),
     "x-2-bits": Case("uint2", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "y"),
     "x-4-bits": Case("int4", "float32", PerTensor(), (64,), GroupLevel.INVOCATION, "y"),
     "x-16-bits": Case("float16", "uint8", PerTensor(), (64,), GroupLevel.INVOCATION, scale="float16"),
