@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from qgen.dtypes import WORD_BITS
+from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
@@ -54,12 +54,15 @@ class GroupDecoder:
         self._plan = plan
         self._fresh = fresh
         self._widener = widener
-        self._quads = plan.piece // LANES
+        self._size = plan.round
+        self._quads = plan.round // LANES
 
     def codes(self, operand: str, piece: ir.Expr) -> tuple[list[ir.Stmt], list[ir.Expr]]:
-        """Return what to name first, and the codes of elements (of an operand of groups: groups) `plan.piece * piece` on, by quads."""
+        """Return what to name first, and the codes of the elements of round `piece` of the tensor, by quads."""
         dtype = self._program.operand(operand).dtype
-        count = self._plan.piece * dtype.bits // WORD_BITS
+        count = self._size * dtype.bits // WORD_BITS
+        if count == 0:
+            return [], [self._part_of_word(operand, dtype, piece)]
         stmts: list[ir.Stmt] = []
         words: list[ir.Expr] = []
         if operand in self._plan.wide:
@@ -75,11 +78,19 @@ class GroupDecoder:
         lets, codes = codes_of_words(dtype, words, lambda: self._fresh(f"{operand}_nibbles"))
         return [*stmts, *lets], codes
 
+    def _part_of_word(self, operand: str, dtype: DType, quad: ir.Expr) -> ir.Expr:
+        """Return the codes of four elements that are a part of a word."""
+        each = u32(dtype.layout.elements // LANES)
+        word = ir.Load(operand, binary("/", quad, each))
+        bit = binary("*", u32(dtype.bits * LANES), binary("%", quad, each))
+        bits = ir.Binary("+", spread(bit), ir.Compose(tuple(u32(dtype.bits * lane) for lane in range(LANES)), _U32X4), _U32X4)
+        return ir.Binary("&", ir.Binary(">>", spread(word), bits, _U32X4), spread(u32(dtype.mask)), _U32X4)
+
     def decode(self, groups: list[ir.Stmt], piece: ir.Expr) -> Groups:
         """Return what the group of all elements of a piece decides."""
         found = Groups()
         number = name(self._fresh("group"))
-        first = binary("*", u32(self._plan.piece), piece)
+        first = binary("*", u32(self._size), piece)
         index = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
         found.stmts.append(let(number, map_expr(index, self._of_piece)))
         for stmt in _lets(groups):

@@ -9,19 +9,24 @@ pieces lie side by side, and those that have the same groups are a span. So grou
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, assert_never
 
 from qgen.dtypes import WORD_BITS
 from qgen.ir import nodes as ir
-from qgen.ir.program import Domain, Kernel, Program
+from qgen.ir.program import Domain, Function, Kernel, Program, kept
+from qgen.ir.rewrite import walk_body, walk_expr
 from qgen.ir.types import LANES
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, is_last
 from qgen.target import Target
 
 VECTOR_BITS: Final = LANES * WORD_BITS
 """What a wide access moves."""
+
+MOST_NODES: Final = 150
+"""Nodes of an element's quick code from which on it stands in the text for four elements, and not for eight: drivers take long for more."""
 
 FEW: Final = 4
 """Pieces of a span, or rows that an invocation goes through, from which on it is worth a loop."""
@@ -47,6 +52,8 @@ class Lay:
 
     lanes: int
     piece: int
+    round: int
+    """Elements of a round of the quick loop: those of a piece, or four of them where their code is long."""
     level: GroupLevel
     columns: int | None = None
     span: int | None = None
@@ -66,34 +73,64 @@ def choose_lay(program: Program, kernel: Kernel, granularity: Granularity, view:
     if not is_wide:
         lanes = least * max(1, target.least_lanes // least) * (REDUCE_FACTOR if is_reduction(kernel) else 1)
         return _plain_lay(granularity, view, lanes)
+    is_long = least > 2 * LANES or _length(program, kernel) > MOST_NODES
+    if is_long:
+        least = math.lcm(*(operand.dtype.layout.elements for operand in operands if operand.is_output))
     piece = math.lcm(least, LANES)
-    pieces = max(1, target.lanes // piece)
+    size = LANES if is_long else piece
+    lanes = piece * max(1, target.lanes // piece)
     if view is None:
-        return _uniform_lay(granularity, piece, pieces)
-    fact = shared_fact(granularity, view, piece * pieces) if view.count else "no elements"
+        return _uniform_lay(granularity, piece, size, lanes)
+    fact = shared_fact(granularity, view, lanes) if view.count else "no elements"
     if fact is not None:
-        return Lay(piece * pieces, piece, GroupLevel.INVOCATION, _strides(granularity, view, piece * pieces, pieces), fact=fact)
-    fact = shared_fact(granularity, view, piece)
+        return Lay(lanes, piece, size, GroupLevel.INVOCATION, _strides(granularity, view, lanes, lanes // piece), fact=fact)
+    fact = shared_fact(granularity, view, size)
     if fact is not None:
-        return Lay(piece * pieces, piece, GroupLevel.SPAN, span=_span(granularity, view, piece, pieces), is_one=True, fact=fact)
-    span = None if _extent(granularity, view) >= 2 * piece else 1
-    return _lay_of_columns(granularity, view, piece, pieces) or Lay(piece * pieces, piece, GroupLevel.SPAN, span=span)
+        span = _span(granularity, view, size, lanes // size)
+        return Lay(lanes, piece, size, GroupLevel.SPAN, span=span, is_one=True, fact=fact)
+    found = _lay_of_columns(granularity, view, piece, lanes // piece) if size == piece else None
+    return found or Lay(lanes, piece, size, GroupLevel.SPAN, span=None if _extent(granularity, view) >= 2 * size else 1)
 
 
-def _uniform_lay(granularity: Granularity, piece: int, pieces: int) -> Lay:
-    """Return the lay of a kernel whose shape is in uniforms."""
+def _uniform_lay(granularity: Granularity, piece: int, size: int, lanes: int) -> Lay:
+    """Return the lay of a kernel whose shape is in uniforms, and the elements of a round of which are `size`."""
+    pieces = lanes // piece
     match granularity:
         case PerTensor():
-            return Lay(piece * pieces, piece, GroupLevel.INVOCATION)
+            return Lay(lanes, piece, size, GroupLevel.INVOCATION)
         case PerAxis():
-            return Lay(piece * pieces, piece, GroupLevel.SPAN, walks=pieces >= FEW)
-        case Blocked(_, size):
-            rows = math.gcd(size, pieces)
-            walks = rows >= FEW and not is_last(granularity)
-            span = 1 if is_last(granularity) and size < 2 * piece else None
-            return Lay(piece * (rows if walks else pieces), piece, GroupLevel.SPAN, span=span, walks=walks)
+            return Lay(lanes, piece, size, GroupLevel.SPAN, walks=pieces >= FEW and size == piece)
+        case Blocked(_, block_size):
+            rows = math.gcd(block_size, pieces)
+            walks = rows >= FEW and size == piece and not is_last(granularity)
+            span = 1 if is_last(granularity) and block_size < 2 * size else None
+            return Lay(piece * rows if walks else lanes, piece, size, GroupLevel.SPAN, span=span, walks=walks)
         case _:
             assert_never(granularity)
+
+
+def _length(program: Program, kernel: Kernel) -> int:
+    """Return how many nodes the quick code of an element has, with those of all functions that it calls."""
+    table = {function.name: function for function in program.functions}
+    quick = [stmt.quick for stmt in kernel.body if isinstance(stmt, ir.Write) and stmt.quick is not None]
+    lengths: dict[str, int] = {}
+
+    def length(nodes: Iterable[ir.Expr]) -> int:
+        total = 0
+        for node in nodes:
+            total += 1
+            if isinstance(node, ir.Call):
+                if node.function not in lengths:
+                    lengths[node.function] = length(_nodes_of(table[node.function]))
+                total += lengths[node.function]
+        return total
+
+    return sum(length(walk_expr(expr)) for each in quick for expr in (each.value, each.holds) if expr is not None)
+
+
+@kept
+def _nodes_of(function: Function) -> tuple[ir.Expr, ...]:
+    return tuple(walk_body(function.body))
 
 
 def _strides(granularity: Granularity, view: View, lanes: int, pieces: int) -> int | None:
@@ -126,9 +163,9 @@ def _span(granularity: Granularity, view: View, piece: int, pieces: int) -> int 
 def _plain_lay(granularity: Granularity, view: View | None, lanes: int) -> Lay:
     """Return the lay of a kernel that computes one element at a time: it asks only whether an invocation has one group."""
     if view is None:
-        return Lay(lanes, lanes, GroupLevel.INVOCATION if isinstance(granularity, PerTensor) else GroupLevel.ELEMENT)
+        return Lay(lanes, lanes, lanes, GroupLevel.INVOCATION if isinstance(granularity, PerTensor) else GroupLevel.ELEMENT)
     fact = shared_fact(granularity, view, lanes)
-    return Lay(lanes, lanes, GroupLevel.ELEMENT if fact is None else GroupLevel.INVOCATION, fact=fact)
+    return Lay(lanes, lanes, lanes, GroupLevel.ELEMENT if fact is None else GroupLevel.INVOCATION, fact=fact)
 
 
 def is_reduction(kernel: Kernel) -> bool:
@@ -148,7 +185,7 @@ def _lay_of_columns(granularity: Granularity, view: View, piece: int, pieces: in
         extents += [extent // (step // width) if extent % (step // width) == 0 else 1 for extent in (view.block_size, view.axis)]
     rows = math.gcd(*extents, 1 << (pieces.bit_length() - 1))
     fact = run_fact(granularity, view, piece) or f"every {step // width} rows"
-    return Lay(piece * rows, piece, GroupLevel.SPAN, columns=step // piece, fact=fact) if rows > 1 else None
+    return Lay(piece * rows, piece, piece, GroupLevel.SPAN, columns=step // piece, fact=fact) if rows > 1 else None
 
 
 def run_fact(granularity: Granularity, view: View, count: int) -> str | None:

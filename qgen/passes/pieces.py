@@ -65,14 +65,18 @@ class PiecePlacer:
         self._plan = plan
         self._fresh = fresh
         self._unit, self._first, self._end = names
-        self._rows = plan.lanes // plan.piece
-        self._quads = plan.piece // LANES
-        self._base: ir.Expr = binary("*", u32(self._rows), self._unit)
+        self._rounds = plan.lanes // plan.round
+        self._each = plan.piece // plan.round
+        """Rounds for each piece."""
+        self._quads = plan.round // LANES
+        self._base: ir.Expr = binary("*", u32(plan.lanes // plan.piece), self._unit)
         self._columns: ir.Expr | None = None if plan.columns is None else u32(plan.columns)
         self._walks: ir.Expr | None = None
         self._conditions: list[ir.Expr] = []
         """What has to hold of the invocation."""
         self._failed: ir.Name | None = None
+        self._word: ir.Name | None = None
+        """The word that several rounds write."""
         self.widener = Widener({function.name: function for function in program.functions})
         self._decoder = GroupDecoder(program, plan, fresh, self.widener)
 
@@ -80,7 +84,7 @@ class PiecePlacer:
         """Return the loops that store `quick` of each element; `shared` names what the group of an element decides."""
         plan, operand = self._plan, write.operand
         stmts: list[ir.Stmt] = []
-        stop: ir.Expr = u32(self._rows)
+        stop: ir.Expr = u32(self._rounds)
         if not plan.is_whole:
             whole = ir.Name(self._fresh("whole"), Scalar.BOOL)
             test = ir.Binary("==", binary("-", self._end, self._first), u32(plan.lanes), Scalar.BOOL)
@@ -100,6 +104,8 @@ class PiecePlacer:
             loops = self._one_group(operand, quick, stop)
         else:
             loops = self._spans(groups, operand, quick, stop)
+        if self._word is not None:
+            stmts.append(ir.Var(self._word.name, u32(0)))
         if self._failed is not None:
             stmts.append(ir.Var(self._failed.name, u32(0)))
         done = all_of(self._conditions) if self._conditions else None
@@ -107,7 +113,7 @@ class PiecePlacer:
 
     def _apart(self, columns: ir.Expr) -> list[ir.Stmt]:
         """Name the number of the first piece of an invocation whose pieces lie `columns` apart."""
-        above = binary("*", binary("/", self._unit, columns), binary("*", u32(self._rows), columns))
+        above = binary("*", binary("/", self._unit, columns), binary("*", u32(self._plan.lanes // self._plan.piece), columns))
         self._base = name(self._fresh("base"))
         return [let(self._base, binary("+", above, binary("%", self._unit, columns)))]
 
@@ -135,7 +141,7 @@ class PiecePlacer:
         if places is None:
             found = self._decoder.decode(groups, self._at(name(start)))
         else:
-            named, numbers, left = places.numbers(binary("*", u32(plan.piece), name(start)), self._quads)
+            named, numbers, left = places.numbers(binary("*", u32(plan.round), name(start)), self._quads)
             found = self._decoder.decode_each(groups, named, numbers)
         body = found.stmts
         if shared:
@@ -148,19 +154,25 @@ class PiecePlacer:
             loop = ir.For(index, name(start), binary("+", name(start), u32(plan.span)), 1, pieces)
             return [*before, ir.For(start, u32(0), stop, plan.span, (*body, loop))]
         span = ir.Name(self._fresh("span"), Scalar.U32)
-        length: ir.Expr = ir.Builtin("max", (binary("/", left, u32(plan.piece)), u32(1)), Scalar.U32)
+        length: ir.Expr = ir.Builtin("max", (binary("/", left, u32(plan.round)), u32(1)), Scalar.U32)
         if self._walks is not None:
-            length = ir.Select(self._walks, u32(self._rows), length, Scalar.U32)
-        loop = ir.For(index, name(start), minimum(binary("+", name(start), span), u32(self._rows)), 1, pieces)
+            length = ir.Select(self._walks, u32(self._rounds), length, Scalar.U32)
+        loop = ir.For(index, name(start), minimum(binary("+", name(start), span), u32(self._rounds)), 1, pieces)
         outer = ir.For(start, u32(0), stop, span, (*body, ir.Assign(span.name, length), loop))
         return [*before, ir.Var(span.name, u32(1)), outer]
 
     def _at(self, index: ir.Expr) -> ir.Expr:
-        """Return the number of the invocation's piece `index`."""
-        return binary("+", self._base, index if self._columns is None else binary("*", self._columns, index))
+        """Return the number of the invocation's round `index`, of all rounds of the tensor."""
+        each = u32(self._each)
+        if self._columns is None:
+            return binary("+", self._base if self._each == 1 else binary("*", u32(self._rounds), self._unit), index)
+        if self._each == 1:
+            return binary("+", self._base, binary("*", self._columns, index))
+        piece = binary("+", self._base, binary("*", self._columns, binary("/", index, each)))
+        return binary("+", binary("*", each, piece), binary("%", index, each))
 
     def _piece(self, index: ir.Expr, groups: Groups, operand: str, quick: ir.Quick, each: ir.Expr | None) -> tuple[ir.Stmt, ...]:
-        """Return the statements that load, compute and store the invocation's piece `index`."""
+        """Return the statements that load, compute and store the elements of the invocation's round `index`."""
         piece = name(self._fresh("piece"))
         loads, reads = self._reads(quick, piece)
         stmts = [let(piece, self._at(index)), *loads]
@@ -169,8 +181,21 @@ class PiecePlacer:
         stmts += [ir.Let(each_name.name, spread(value)) for each_name, value in zip(names, codes, strict=True)]
         if each is not None:
             bit = ir.Convert(ir.Unary("!", self._holds(each, reads, groups), Scalar.BOOL), Scalar.U32)
-            stmts.append(self._fail(lambda failed: binary("|", failed, binary("<<", bit, index))))
+            number = index if self._each == 1 else binary("/", index, u32(self._each))
+            stmts.append(self._fail(lambda failed: binary("|", failed, binary("<<", bit, number))))
+        if self._each > 1:
+            return (*stmts, *self._store_part(operand, piece, index, names))
         return (*stmts, *self._stores(operand, piece, names))
+
+    def _store_part(self, operand: str, piece: ir.Expr, index: ir.Expr, codes: list[ir.Name]) -> list[ir.Stmt]:
+        """Return the statements that add the codes of a round to a word, and store what there is of it."""
+        dtype, each = self._program.operand(operand).dtype, u32(self._each)
+        self._word = self._word or ir.Name(self._fresh("word"), Scalar.U32)
+        part = binary("%", index, each)
+        begun = ir.Select(ir.Binary("==", part, u32(0), Scalar.BOOL), u32(0), self._word, Scalar.U32)
+        (bits,) = words_of_codes(dtype, codes)
+        word = binary("|", begun, binary("<<", bits, binary("*", u32(LANES * dtype.bits), part)))
+        return [ir.Assign(self._word.name, word), ir.Store(operand, binary("/", piece, each), self._word)]
 
     def _fail(self, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
         """Return the statement that changes which pieces are to be computed again."""
@@ -204,7 +229,7 @@ class PiecePlacer:
 
     def _stores(self, operand: str, piece: ir.Expr, codes: list[ir.Name]) -> list[ir.Stmt]:
         dtype = self._program.operand(operand).dtype
-        count = self._plan.piece * dtype.bits // WORD_BITS
+        count = self._plan.round * dtype.bits // WORD_BITS
         if dtype.bits == WORD_BITS and operand in self._plan.wide:
             return [ir.StoreVector(operand, at_word(piece, len(codes), number), code) for number, code in enumerate(codes)]
         words = words_of_codes(dtype, codes)

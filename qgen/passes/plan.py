@@ -43,6 +43,8 @@ class Plan:
     """Items an invocation owns."""
     piece: int
     """Items side by side; an invocation owns several such pieces."""
+    round: int
+    """Items of a round of the quick loop: those of a piece, or four of them."""
     columns: int | None
     """Pieces from one of an invocation to its next one, where they do not lie side by side."""
     is_whole: bool
@@ -110,6 +112,7 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
             row=_times(fields[names.groups_x], size),
             lanes=lay.lanes,
             piece=lay.piece,
+            round=lay.round,
             columns=None,
             is_whole=False,
             workgroup_size=size,
@@ -146,6 +149,7 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
         row=_literal(workgroups_x * size) if workgroups > workgroups_x else None,
         lanes=lay.lanes,
         piece=lay.piece,
+        round=lay.round,
         columns=lay.columns,
         is_whole=count % lay.lanes == 0,
         workgroup_size=size,
@@ -197,7 +201,7 @@ def _wide_operands(program: Program, count: int, lay: Lay) -> frozenset[str]:
     found: set[str] = set()
     for operand in program.bound:
         bits = operand.dtype.bits
-        is_whole = count * bits % VECTOR_BITS == 0 and lay.piece * bits % VECTOR_BITS == 0
+        is_whole = count * bits % VECTOR_BITS == 0 and lay.round * bits % VECTOR_BITS == 0
         if not operand.per_group and count and is_whole and not operand.is_scratch:
             found.add(operand.name)
     return frozenset(found)

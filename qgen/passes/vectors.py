@@ -39,9 +39,9 @@ def codes_of_words(dtype: DType, words: Sequence[ir.Expr], fresh: Callable[[], s
 
 
 def words_of_codes(dtype: DType, quads: Sequence[ir.Expr]) -> list[ir.Expr]:
-    """Return whole words of codes that come in vectors of four."""
+    """Return the words of codes that come in vectors of four: whole ones, or a part of one."""
     codes = [ir.Component(quad, number, Scalar.U32) for quad in quads for number in range(LANES)]
-    each = WORD_BITS // dtype.bits
+    each = min(WORD_BITS // dtype.bits, len(codes))
     words: list[ir.Expr] = []
     for start in range(0, len(codes), each):
         word: ir.Expr = codes[start]
