@@ -119,10 +119,10 @@ def few_words(expr: ir.Expr) -> ir.Expr:
             return expr
 
 
-def last_held(expr: ir.Expr) -> ir.Expr:
-    """Forget whether what came before the last four elements held."""
+def last_failed(expr: ir.Expr) -> ir.Expr:
+    """Forget what failed before the last four elements."""
     match expr:
-        case ir.Binary("&&", ir.Name("held"), test, _):
+        case ir.Binary("|", ir.Name("failed"), test, _):
             return test
         case _:
             return expr
@@ -131,8 +131,17 @@ def last_held(expr: ir.Expr) -> ir.Expr:
 def late_axis(expr: ir.Expr) -> ir.Expr:
     """Begin the axis again one element late."""
     match expr:
-        case ir.Binary("==", moved, ir.Uniform("axis") as axis, Scalar.BOOL):
-            return ir.Binary("==", moved, binary("+", axis, u32(1)), Scalar.BOOL)
+        case ir.Builtin("min", (ir.Binary("-", ir.Uniform("axis") as axis, place, _), ir.Name("axis_near") as near), _):
+            return ir.Builtin("min", (binary("-", binary("+", axis, u32(1)), place), near), Scalar.U32)
+        case _:
+            return expr
+
+
+def small_inverse(expr: ir.Expr) -> ir.Expr:
+    """Round the inverse of an extent down."""
+    match expr:
+        case ir.Binary("/", ir.Binary("+", near, ir.Literal(0xFFFF), _), ir.Name("axis_near"), _):
+            return binary("/", u32(0xFFFF), near)
         case _:
             return expr
 
@@ -140,8 +149,17 @@ def late_axis(expr: ir.Expr) -> ir.Expr:
 def any_columns(expr: ir.Expr) -> ir.Expr:
     """Walk down rows that are not whole pieces."""
     match expr:
-        case ir.Binary("==", ir.Binary("%", ir.Uniform("axis"), ir.Literal(), _), _, Scalar.BOOL):
-            return ir.Literal(value=True, type=Scalar.BOOL)
+        case ir.Builtin("min", (ir.Binary("&", ir.Uniform("axis"), _, _), ir.Literal() as piece), _):
+            return piece
+        case _:
+            return expr
+
+
+def long_span(expr: ir.Expr) -> ir.Expr:
+    """Take the piece in which a group ends for one of that group."""
+    match expr:
+        case ir.Builtin("max", (ir.Binary("/", left, piece, _), ir.Literal(1) as one), _):
+            return ir.Builtin("max", (binary("/", binary("+", left, binary("-", piece, one)), piece), one), Scalar.U32)
         case _:
             return expr
 
@@ -172,7 +190,7 @@ def _texts() -> Iterator[Fault]:
 FEW_ROWS = "webgpu:max_workgroups_per_dimension=3"
 FAULTS = (
     *_texts(),
-    _place("fallback", "the last four elements decide for all", Rewrite(last_held), ROUND, y="int16", numerics="exact"),
+    _place("fallback", "the last four elements decide for all", Rewrite(last_failed), ROUND, y="int8", numerics="exact"),
     _place("guard", "one invocation too many", Rewrite(unguarded), ROUND),
     _place("tail", "the last invocation computes all its elements", Rewrite(without_tail), ROUND),
     _place("nibbles", "swapped in the last word", Rewrite(swapped_nibbles), ROUND, y="uint4"),
@@ -181,8 +199,10 @@ FAULTS = (
     _place("group", "incomplete blocks not counted", Rewrite(floor_blocks), (64, 66), granularity=Blocked(-1, 3)),
     _place("group", "the axis does not begin again", Rewrite(unwrapped_axis), (1, 4096), granularity=PerAxis(1)),
     _place("step", "the axis begins again too late", Rewrite(late_axis), (1, 4096), granularity=PerAxis(1), numerics="exact"),
+    _place("step", "an inverse rounded down", Rewrite(small_inverse), (1, 4096), granularity=PerAxis(1), numerics="exact"),
+    _place("step", "a span too long", Rewrite(long_span), (1, 2, 4096), granularity=PerAxis(1), numerics="exact"),
     _place("walk", "columns that are not whole", Rewrite(any_columns), (30, 90), **WALKING),
-    _place("walk", "rows that are too few", Rewrite(any_rows), (30, 90), **WALKING),
+    _place("walk", "rows that are too few", Rewrite(any_rows), (30, 3, 45), **WALKING),
     _place("fold", "a row of the dispatch too short", Rewrite(short_row), (500,), target=FEW_ROWS),
     _place("fold", "a row of the dispatch too long", Rewrite(long_row), (500,), target=FEW_ROWS),
 )

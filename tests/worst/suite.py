@@ -20,7 +20,7 @@ from tests.worst.harness import check_under_models
 
 SIZES: Final = (*range(1, 34), 257)
 """Every number of elements up to two invocations' and one; and one at which an element each has every kind of scale."""
-ROWS: Final = ((8, 24), (8, 26), (6, 32), (12, 40), (8, 48), (2, 3, 128))
+ROWS: Final = ((32, 24), (30, 24), (16, 26), (32, 26), (31, 40), (2, 3, 64))
 """Shapes whose rows or columns are almost what lets an invocation walk down rows, and one that is, of groups of one axis each."""
 _WORST_SHAPES: Final = {"per_tensor": (515,), "per_axis": (29, 23), "blocked": (2, 35)}
 """Of one scale enough elements that some invocations end with four ordinary ones after a hard one."""
