@@ -6,7 +6,7 @@
 //   y             int8     4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(2) @binding(0) var<storage, read> x: array<u32>;
 @group(2) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -24,48 +24,34 @@ struct Params {
 fn quantize(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
     let scale = y_scale[0u];
     let zero_point = sign_extend_int8(y_zero_point[0u] & 255u);
     let is_plain = rint_quotient_takes_s(scale);
-    var held = true;
-    for (var p = 0u; p < select(0u, 2u, whole); p++) {
-        let piece = 2u * unit + p;
-        let x_word = x[16u * piece];
-        let x_word_2 = x[16u * piece + 1u];
-        let x_word_3 = x[16u * piece + 2u];
-        let x_word_4 = x[16u * piece + 3u];
-        let x_word_5 = x[16u * piece + 4u];
-        let x_word_6 = x[16u * piece + 5u];
-        let x_word_7 = x[16u * piece + 6u];
-        let x_word_8 = x[16u * piece + 7u];
-        let x_word_9 = x[16u * piece + 8u];
-        let x_word_10 = x[16u * piece + 9u];
-        let x_word_11 = x[16u * piece + 10u];
-        let x_word_12 = x[16u * piece + 11u];
-        let x_word_13 = x[16u * piece + 12u];
-        let x_word_14 = x[16u * piece + 13u];
-        let x_word_15 = x[16u * piece + 14u];
-        let x_word_16 = x[16u * piece + 15u];
+    var failed = 0u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let piece = 16u * unit + p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
         let y_codes = quantize_linear_quick_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale, zero_point);
-        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scale, zero_point);
-        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scale, zero_point);
-        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scale, zero_point);
-        held = held && all(((rint_quotient_holds_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale) & rint_quotient_holds_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scale)) & rint_quotient_holds_4(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scale)) & rint_quotient_holds_4(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scale));
-        y[4u * piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
-        y[4u * piece + 1u] = ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u);
-        y[4u * piece + 2u] = ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u);
-        y[4u * piece + 3u] = ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u);
+        failed |= u32(!all(rint_quotient_holds_4(vec4u(x_word, x_word_2, x_word_3, x_word_4), scale))) << p;
+        y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    let again = select(first, end, (whole && is_plain) && held);
-    for (var start = again; start < end; start += 4u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 4u, end); i++) {
-            word |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
+    let redo = select(0xffffffffu, failed, whole && is_plain);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (16u * unit + p);
+        let to_element = select(from_element, min(from_element + 4u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 4u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 4u, to_element); i++) {
+                word |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
+            }
+            y[start / 4u] = word;
         }
-        y[start / 4u] = word;
     }
 }
 

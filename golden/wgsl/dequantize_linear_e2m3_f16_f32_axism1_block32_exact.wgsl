@@ -30,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 16u, params.n);
     var held = true;
     for (var i = first; i < end; i++) {
-        let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+        let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
         let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let is_plain = product_takes_y(scale);
         let x_bit = 6u * (i % 16u);
@@ -42,7 +42,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     let again = select(first, end, held);
     for (var i = again; i < end; i++) {
-        let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+        let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
         let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let x_bit = 6u * (i % 16u);
         let x_at = i / 16u * 3u + x_bit / 32u;

@@ -5,7 +5,7 @@
 //   y        float32  [2, 10, 128]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,31 +14,23 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 20u) { return; }
-    let first = 128u * unit;
-    let end = first + 128u;
-    let group = first / 128u % 10u;
+    if (unit >= 40u) { return; }
+    let base = unit / 2u * 32u + unit % 2u;
+    let group = 4u * base / 128u % 10u;
     let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
     let is_plain = scale_product_takes_s(scale);
-    for (var p = 0u; p < 8u; p++) {
-        let piece = 8u * unit + p;
-        let x_word = x[piece];
-        let x_nibbles = unpack4xU8(x_word & 0x3030303u);
-        let x_nibbles_2 = unpack4xU8((x_word >> 2u) & 0x3030303u);
-        let x_nibbles_3 = unpack4xU8((x_word >> 4u) & 0x3030303u);
-        let x_nibbles_4 = unpack4xU8((x_word >> 6u) & 0x3030303u);
-        let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles_3.x, x_nibbles_4.x), scale);
-        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.y, x_nibbles_2.y, x_nibbles_3.y, x_nibbles_4.y), scale);
-        let y_codes_3 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles_3.z, x_nibbles_4.z), scale);
-        let y_codes_4 = dequantize_linear_quick_4(vec4u(x_nibbles.w, x_nibbles_2.w, x_nibbles_3.w, x_nibbles_4.w), scale);
-        y[4u * piece] = y_codes;
-        y[4u * piece + 1u] = y_codes_2;
-        y[4u * piece + 2u] = y_codes_3;
-        y[4u * piece + 3u] = y_codes_4;
+    for (var p = 0u; p < 16u; p++) {
+        let piece = base + 2u * p;
+        let y_codes = dequantize_linear_quick_4((vec4u(x[piece / 4u]) >> (vec4u(8u * (piece % 4u)) + vec4u(0u, 2u, 4u, 6u))) & vec4u(3u), scale);
+        y[piece] = y_codes;
     }
-    let again = select(first, end, is_plain);
-    for (var i = again; i < end; i++) {
-        y[i / 4u][i % 4u] = dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale);
+    let again = select(0u, 16u, is_plain);
+    for (var p = again; p < 16u; p++) {
+        let from_element = 4u * (base + 2u * p);
+        let to_element = from_element + 4u;
+        for (var i = from_element; i < to_element; i++) {
+            y[i / 4u][i % 4u] = dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //   y        bfloat16  [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,52 +14,43 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 23u) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, 2849u);
-    let whole = (end - first) == 128u;
-    var rest = 128u * unit % 37u;
-    var along = 128u * unit / 37u % 11u;
-    var slice = 128u * unit / 407u * 3u;
-    var held = true;
-    for (var p = 0u; p < select(0u, 32u, whole); p++) {
-        let piece = 32u * unit + p;
-        let group = (slice + along / 5u) * 37u + rest;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == 37u);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == 11u);
-        let slice_2 = slice + select(0u, 3u, (rest_2 == 0u) && (along_2 == 0u));
-        let group_2 = (slice_2 + along_2 / 5u) * 37u + rest_2;
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == 37u);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == 11u);
-        let slice_3 = slice_2 + select(0u, 3u, (rest_3 == 0u) && (along_3 == 0u));
-        let group_3 = (slice_3 + along_3 / 5u) * 37u + rest_3;
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == 37u);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == 11u);
-        let slice_4 = slice_3 + select(0u, 3u, (rest_4 == 0u) && (along_4 == 0u));
-        let group_4 = (slice_4 + along_4 / 5u) * 37u + rest_4;
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == 37u);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == 11u);
-        let slice_5 = slice_4 + select(0u, 3u, (rest_5 == 0u) && (along_5 == 0u));
-        let scales = vec4u(x_scale[group], x_scale[group_2], x_scale[group_3], x_scale[group_4]);
+    if (unit >= 45u) { return; }
+    let first = 64u * unit;
+    let end = min(first + 64u, 2849u);
+    let whole = (end - first) == 64u;
+    var failed = 0u;
+    let row = first / 37u;
+    let rest = first % 37u;
+    let along = row % 11u;
+    let slice = row / 11u * 3u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let ahead = vec4u(4u * p) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest) + ahead) * vec4u(1772u)) >> vec4u(16u);
+        let turns = ((vec4u(along) + passed) * vec4u(5958u)) >> vec4u(16u);
+        let along_2 = vec4u(along) + passed - turns * vec4u(11u);
+        let group = (vec4u(slice) + turns * vec4u(3u) + along_2 / vec4u(5u)) * vec4u(37u) + (vec4u(rest) + ahead - passed * vec4u(37u));
+        let scales = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
         let is_plain = all(scale_product_takes_s_4(scales));
+        failed = select(0xffffffffu, failed, is_plain);
+        let piece = 16u * unit + p;
         let x_word = x[piece];
         let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
-        held = held && is_plain;
         y[2u * piece] = y_codes.x | (y_codes.y << 16u);
         y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        rest = rest_5;
-        along = along_5;
-        slice = slice_5;
     }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
-            let scale = x_scale[group];
-            word |= dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (16u * unit + p);
+        let to_element = select(from_element, min(from_element + 4u, 2849u), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+                let scale = x_scale[group];
+                word |= dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
         }
-        y[start / 2u] = word;
     }
 }
 

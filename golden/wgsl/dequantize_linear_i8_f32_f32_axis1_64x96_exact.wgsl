@@ -5,47 +5,36 @@
 //   y        float32  [64, 96]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
-@group(0) @binding(0) var<storage, read> x: array<vec4u>;
-@group(0) @binding(1) var<storage, read> x_scale: array<vec4u>;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 48u) { return; }
-    let base = unit / 6u * 48u + unit % 6u;
-    let group_piece = 16u * base % 96u / 16u;
-    let x_scale_words = x_scale[4u * group_piece];
-    let x_scale_words_2 = x_scale[4u * group_piece + 1u];
-    let x_scale_words_3 = x_scale[4u * group_piece + 2u];
-    let x_scale_words_4 = x_scale[4u * group_piece + 3u];
-    let scales = x_scale_words;
-    let scales_2 = x_scale_words_2;
-    let scales_3 = x_scale_words_3;
-    let scales_4 = x_scale_words_4;
-    let is_plain = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
-    for (var p = 0u; p < 8u; p++) {
-        let piece = base + 6u * p;
-        let x_words = x[piece];
-        let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_words.x), scales);
-        let y_codes_2 = dequantize_linear_quick_4_vv(unpack4xU8(x_words.y), scales_2);
-        let y_codes_3 = dequantize_linear_quick_4_vv(unpack4xU8(x_words.z), scales_3);
-        let y_codes_4 = dequantize_linear_quick_4_vv(unpack4xU8(x_words.w), scales_4);
-        y[4u * piece] = y_codes;
-        y[4u * piece + 1u] = y_codes_2;
-        y[4u * piece + 2u] = y_codes_3;
-        y[4u * piece + 3u] = y_codes_4;
+    if (unit >= 96u) { return; }
+    let base = unit / 24u * 384u + unit % 24u;
+    let along = 4u * base % 96u;
+    let turns = ((vec4u(along) + vec4u(0u, 1u, 2u, 3u)) * vec4u(683u)) >> vec4u(16u);
+    let group = vec4u(along) + vec4u(0u, 1u, 2u, 3u) - turns * vec4u(96u);
+    let scales = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
+    let is_plain = all(scale_product_takes_s_4(scales));
+    for (var p = 0u; p < 16u; p++) {
+        let piece = base + 24u * p;
+        let x_word = x[piece];
+        let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
+        y[piece] = y_codes;
     }
-    let again = select(0u, 8u, is_plain);
-    for (var p = again; p < 8u; p++) {
-        let from_element = 16u * (base + 6u * p);
-        let to_element = from_element + 16u;
+    let again = select(0u, 16u, is_plain);
+    for (var p = again; p < 16u; p++) {
+        let from_element = 4u * (base + 24u * p);
+        let to_element = from_element + 4u;
         for (var i = from_element; i < to_element; i++) {
-            let group = i % 96u;
-            let scale = x_scale[group / 4u][group % 4u];
-            y[i / 4u][i % 4u] = dequantize_linear((x[i / 16u][i / 4u % 4u] >> (8u * (i % 4u))) & 255u, scale);
+            let group_2 = i % 96u;
+            let scale = x_scale[group_2];
+            y[i / 4u][i % 4u] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
         }
     }
 }

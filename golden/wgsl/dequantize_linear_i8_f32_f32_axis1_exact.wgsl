@@ -5,7 +5,7 @@
 //   y        float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -25,62 +25,51 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    let walks = ((((params.inner == 1u) && ((params.axis % 4u) == 0u)) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % 8u) == 0u)) && ((params.axis_start % 4u) == 0u);
-    let alike = walks || (((params.inner % 32u) == 0u) && ((params.axis_start % 32u) == 0u));
-    let columns = select(1u, params.axis / 4u, walks);
-    let base = unit / columns * (8u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = (4u * base + params.axis_start) / params.inner % params.axis;
-    let x_scale_word = x_scale[group];
-    let x_scale_word_2 = x_scale[group + step];
-    let x_scale_word_3 = x_scale[group + 2u * step];
-    let x_scale_word_4 = x_scale[group + 3u * step];
-    let scales = vec4u(x_scale_word, x_scale_word_2, x_scale_word_3, x_scale_word_4);
-    let is_plain_2 = all(scale_product_takes_s_4(scales));
-    for (var p = 0u; p < select(0u, 8u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[piece];
-        let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
-        y[4u * piece] = y_codes.x;
-        y[4u * piece + 1u] = y_codes.y;
-        y[4u * piece + 2u] = y_codes.z;
-        y[4u * piece + 3u] = y_codes.w;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    let part = min(params.axis & (0u - params.axis), 4u);
+    let rows = 64u / part;
+    let walks = ((params.inner == 1u) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % rows) == 0u);
+    let columns = select(1u, params.axis / part, walks);
+    let base = unit / columns * (16u * columns) + unit % columns;
+    var failed = 0u;
+    let row = (4u * base + params.axis_start) / params.inner;
+    let rest = (4u * base + params.axis_start) % params.inner;
+    let inner_near = min(params.inner, 128u);
+    let inner_inverse = (inner_near + 65535u) / inner_near;
+    let rest_near = inner_near - min(params.inner - rest, inner_near);
+    let along = row % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest_near) + ahead) * vec4u(inner_inverse)) >> vec4u(16u);
+        let turns = ((vec4u(along_near) + passed) * vec4u(axis_inverse)) >> vec4u(16u);
+        let group = vec4u(along) + passed - turns * vec4u(params.axis);
+        let scales = vec4u(x_scale[group.x], x_scale[group.y], x_scale[group.z], x_scale[group.w]);
+        let is_plain = all(scale_product_takes_s_4(scales));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = select(max((params.inner - (rest + ahead.x - passed.x * params.inner)) / 4u, 1u), 16u, walks);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = base + columns * p;
+            let x_word = x[piece];
+            let y_codes = dequantize_linear_quick_4_vv(unpack4xU8(x_word), scales);
+            y[4u * piece] = y_codes.x;
+            y[4u * piece + 1u] = y_codes.y;
+            y[4u * piece + 2u] = y_codes.z;
+            y[4u * piece + 3u] = y_codes.w;
+        }
     }
-    var rest = (32u * unit + params.axis_start) % params.inner;
-    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
-    var held = true;
-    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
-        let piece_2 = 8u * unit + p_2;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let scales_2 = vec4u(x_scale[along], x_scale[along_2], x_scale[along_3], x_scale[along_4]);
-        let is_plain = all(scale_product_takes_s_4(scales_2));
-        let x_word_2 = x[piece_2];
-        let y_codes_2 = dequantize_linear_quick_4_vv(unpack4xU8(x_word_2), scales_2);
-        held = held && is_plain;
-        y[4u * piece_2] = y_codes_2.x;
-        y[4u * piece_2 + 1u] = y_codes_2.y;
-        y[4u * piece_2 + 2u] = y_codes_2.z;
-        y[4u * piece_2 + 3u] = y_codes_2.w;
-        rest = rest_5;
-        along = along_5;
-    }
-    let again = select(0u, 8u, (whole && (!alike || is_plain_2)) && held);
-    for (var p = again; p < 8u; p++) {
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
         let from_element = 4u * (base + columns * p);
-        let to_element = min(from_element + 4u, params.n);
+        let to_element = select(from_element, min(from_element + 4u, params.n), ((redo >> p) & 1u) == 1u);
         for (var i = from_element; i < to_element; i++) {
-            let group_2 = (i + params.axis_start) / params.inner % params.axis;
-            let scale = x_scale[group_2];
+            let group = (i + params.axis_start) / params.inner % params.axis;
+            let scale = x_scale[group];
             y[i] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, scale);
         }
     }

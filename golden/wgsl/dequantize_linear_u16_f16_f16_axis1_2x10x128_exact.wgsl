@@ -5,35 +5,39 @@
 //   y        float16  [2, 10, 128]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
-@group(0) @binding(0) var<storage, read> x: array<vec4u>;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
-@group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 20u) { return; }
-    let first = 128u * unit;
-    let end = first + 128u;
-    let group = first / 128u % 10u;
+    if (unit >= 40u) { return; }
+    let base = unit / 2u * 32u + unit % 2u;
+    let group = 4u * base / 128u % 10u;
     let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
     let is_plain = scale_product_takes_s(scale);
     for (var p = 0u; p < 16u; p++) {
-        let piece = 16u * unit + p;
-        let x_words = x[piece];
-        let y_codes = dequantize_linear_quick_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u), scale);
-        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u), scale);
-        y[piece] = vec4u(y_codes.x | (y_codes.y << 16u), y_codes.z | (y_codes.w << 16u), y_codes_2.x | (y_codes_2.y << 16u), y_codes_2.z | (y_codes_2.w << 16u));
+        let piece = base + 2u * p;
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
+        let y_codes = dequantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale);
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
     }
-    let again = select(first, end, is_plain);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            word |= dequantize_linear((x[i / 8u][i / 2u % 4u] >> (16u * (i % 2u))) & 0xffffu, scale) << (16u * (i % 2u));
+    let again = select(0u, 16u, is_plain);
+    for (var p = again; p < 16u; p++) {
+        let from_element = 4u * (base + 2u * p);
+        let to_element = from_element + 4u;
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                word |= dequantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
         }
-        y[start / 8u][start / 2u % 4u] = word;
     }
 }
 

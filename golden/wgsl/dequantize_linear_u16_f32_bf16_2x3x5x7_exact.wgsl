@@ -5,7 +5,7 @@
 //   y        bfloat16  [2, 3, 5, 7]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,24 +14,19 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 2u) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, 210u);
-    let whole = (end - first) == 128u;
+    if (unit >= 4u) { return; }
+    let first = 64u * unit;
+    let end = min(first + 64u, 210u);
+    let whole = (end - first) == 64u;
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
     for (var p = 0u; p < select(0u, 16u, whole); p++) {
         let piece = 16u * unit + p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
         let y_codes = dequantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale);
-        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale);
-        y[4u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
     }
     let again = select(first, end, whole && is_plain);
     for (var start = again; start < end; start += 2u) {

@@ -5,7 +5,7 @@
 //   y        bfloat16  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 128 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -25,81 +25,54 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, params.n);
-    let whole = (end - first) == 128u;
-    var rest = (128u * unit + params.axis_start) % params.inner;
-    var along = (128u * unit + params.axis_start) / params.inner % params.axis;
-    var held = true;
-    for (var p = 0u; p < select(0u, 8u, whole); p++) {
-        let piece = 8u * unit + p;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
-        let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
-        let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
-        let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
-        let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
-        let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
-        let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
-        let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
-        let rest_10 = select(rest_9 + 1u, 0u, (rest_9 + 1u) == params.inner);
-        let along_10 = select(along_9 + u32(rest_10 == 0u), 0u, (along_9 + u32(rest_10 == 0u)) == params.axis);
-        let rest_11 = select(rest_10 + 1u, 0u, (rest_10 + 1u) == params.inner);
-        let along_11 = select(along_10 + u32(rest_11 == 0u), 0u, (along_10 + u32(rest_11 == 0u)) == params.axis);
-        let rest_12 = select(rest_11 + 1u, 0u, (rest_11 + 1u) == params.inner);
-        let along_12 = select(along_11 + u32(rest_12 == 0u), 0u, (along_11 + u32(rest_12 == 0u)) == params.axis);
-        let rest_13 = select(rest_12 + 1u, 0u, (rest_12 + 1u) == params.inner);
-        let along_13 = select(along_12 + u32(rest_13 == 0u), 0u, (along_12 + u32(rest_13 == 0u)) == params.axis);
-        let rest_14 = select(rest_13 + 1u, 0u, (rest_13 + 1u) == params.inner);
-        let along_14 = select(along_13 + u32(rest_14 == 0u), 0u, (along_13 + u32(rest_14 == 0u)) == params.axis);
-        let rest_15 = select(rest_14 + 1u, 0u, (rest_14 + 1u) == params.inner);
-        let along_15 = select(along_14 + u32(rest_15 == 0u), 0u, (along_14 + u32(rest_15 == 0u)) == params.axis);
-        let rest_16 = select(rest_15 + 1u, 0u, (rest_15 + 1u) == params.inner);
-        let along_16 = select(along_15 + u32(rest_16 == 0u), 0u, (along_15 + u32(rest_16 == 0u)) == params.axis);
-        let rest_17 = select(rest_16 + 1u, 0u, (rest_16 + 1u) == params.inner);
-        let along_17 = select(along_16 + u32(rest_17 == 0u), 0u, (along_16 + u32(rest_17 == 0u)) == params.axis);
-        let scales = bf16_to_f32_4(vec4u((x_scale[along / 2u] >> (16u * (along % 2u))) & 0xffffu, (x_scale[along_2 / 2u] >> (16u * (along_2 % 2u))) & 0xffffu, (x_scale[along_3 / 2u] >> (16u * (along_3 % 2u))) & 0xffffu, (x_scale[along_4 / 2u] >> (16u * (along_4 % 2u))) & 0xffffu));
-        let scales_2 = bf16_to_f32_4(vec4u((x_scale[along_5 / 2u] >> (16u * (along_5 % 2u))) & 0xffffu, (x_scale[along_6 / 2u] >> (16u * (along_6 % 2u))) & 0xffffu, (x_scale[along_7 / 2u] >> (16u * (along_7 % 2u))) & 0xffffu, (x_scale[along_8 / 2u] >> (16u * (along_8 % 2u))) & 0xffffu));
-        let scales_3 = bf16_to_f32_4(vec4u((x_scale[along_9 / 2u] >> (16u * (along_9 % 2u))) & 0xffffu, (x_scale[along_10 / 2u] >> (16u * (along_10 % 2u))) & 0xffffu, (x_scale[along_11 / 2u] >> (16u * (along_11 % 2u))) & 0xffffu, (x_scale[along_12 / 2u] >> (16u * (along_12 % 2u))) & 0xffffu));
-        let scales_4 = bf16_to_f32_4(vec4u((x_scale[along_13 / 2u] >> (16u * (along_13 % 2u))) & 0xffffu, (x_scale[along_14 / 2u] >> (16u * (along_14 % 2u))) & 0xffffu, (x_scale[along_15 / 2u] >> (16u * (along_15 % 2u))) & 0xffffu, (x_scale[along_16 / 2u] >> (16u * (along_16 % 2u))) & 0xffffu));
-        let is_plain = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
-        let x_word = x[piece];
-        let x_nibbles = unpack4xU8(x_word & 0x3030303u);
-        let x_nibbles_2 = unpack4xU8((x_word >> 2u) & 0x3030303u);
-        let x_nibbles_3 = unpack4xU8((x_word >> 4u) & 0x3030303u);
-        let x_nibbles_4 = unpack4xU8((x_word >> 6u) & 0x3030303u);
-        let y_codes = dequantize_linear_quick_4_vv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles_3.x, x_nibbles_4.x), scales);
-        let y_codes_2 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.y, x_nibbles_2.y, x_nibbles_3.y, x_nibbles_4.y), scales_2);
-        let y_codes_3 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles_3.z, x_nibbles_4.z), scales_3);
-        let y_codes_4 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.w, x_nibbles_2.w, x_nibbles_3.w, x_nibbles_4.w), scales_4);
-        held = held && is_plain;
-        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
-        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
-        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
-        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
-        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
-        rest = rest_17;
-        along = along_17;
-    }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i + params.axis_start) / params.inner % params.axis;
-            let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
-            word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    let part = min(params.axis & (0u - params.axis), 4u);
+    let rows = 64u / part;
+    let walks = ((params.inner == 1u) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % rows) == 0u);
+    let columns = select(1u, params.axis / part, walks);
+    let base = unit / columns * (16u * columns) + unit % columns;
+    var failed = 0u;
+    let row = (4u * base + params.axis_start) / params.inner;
+    let rest = (4u * base + params.axis_start) % params.inner;
+    let inner_near = min(params.inner, 128u);
+    let inner_inverse = (inner_near + 65535u) / inner_near;
+    let rest_near = inner_near - min(params.inner - rest, inner_near);
+    let along = row % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest_near) + ahead) * vec4u(inner_inverse)) >> vec4u(16u);
+        let turns = ((vec4u(along_near) + passed) * vec4u(axis_inverse)) >> vec4u(16u);
+        let group = vec4u(along) + passed - turns * vec4u(params.axis);
+        let scales = bf16_to_f32_4((vec4u(x_scale[group.x / 2u], x_scale[group.y / 2u], x_scale[group.z / 2u], x_scale[group.w / 2u]) >> (vec4u(16u) * (group % vec4u(2u)))) & vec4u(0xffffu));
+        let is_plain = all(scale_product_takes_s_4(scales));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = select(max((params.inner - (rest + ahead.x - passed.x * params.inner)) / 4u, 1u), 16u, walks);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = base + columns * p;
+            let y_codes = dequantize_linear_quick_4_vv((vec4u(x[piece / 4u]) >> (vec4u(8u * (piece % 4u)) + vec4u(0u, 2u, 4u, 6u))) & vec4u(3u), scales);
+            y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+            y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
         }
-        y[start / 2u] = word;
+    }
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (base + columns * p);
+        let to_element = select(from_element, min(from_element + 4u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group = (i + params.axis_start) / params.inner % params.axis;
+                let scale = bf16_to_f32((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+                word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //   y        bfloat16    [7, 11, 37]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,116 +14,42 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 23u) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, 2849u);
-    let whole = (end - first) == 128u;
-    var rest = 128u * unit % 37u;
-    var along = 128u * unit / 37u % 11u;
-    var slice = 128u * unit / 407u * 3u;
-    var held = true;
-    for (var p = 0u; p < select(0u, 8u, whole); p++) {
-        let piece = 8u * unit + p;
-        let group = (slice + along / 5u) * 37u + rest;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == 37u);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == 11u);
-        let slice_2 = slice + select(0u, 3u, (rest_2 == 0u) && (along_2 == 0u));
-        let group_2 = (slice_2 + along_2 / 5u) * 37u + rest_2;
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == 37u);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == 11u);
-        let slice_3 = slice_2 + select(0u, 3u, (rest_3 == 0u) && (along_3 == 0u));
-        let group_3 = (slice_3 + along_3 / 5u) * 37u + rest_3;
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == 37u);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == 11u);
-        let slice_4 = slice_3 + select(0u, 3u, (rest_4 == 0u) && (along_4 == 0u));
-        let group_4 = (slice_4 + along_4 / 5u) * 37u + rest_4;
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == 37u);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == 11u);
-        let slice_5 = slice_4 + select(0u, 3u, (rest_5 == 0u) && (along_5 == 0u));
-        let group_5 = (slice_5 + along_5 / 5u) * 37u + rest_5;
-        let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == 37u);
-        let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == 11u);
-        let slice_6 = slice_5 + select(0u, 3u, (rest_6 == 0u) && (along_6 == 0u));
-        let group_6 = (slice_6 + along_6 / 5u) * 37u + rest_6;
-        let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == 37u);
-        let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == 11u);
-        let slice_7 = slice_6 + select(0u, 3u, (rest_7 == 0u) && (along_7 == 0u));
-        let group_7 = (slice_7 + along_7 / 5u) * 37u + rest_7;
-        let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == 37u);
-        let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == 11u);
-        let slice_8 = slice_7 + select(0u, 3u, (rest_8 == 0u) && (along_8 == 0u));
-        let group_8 = (slice_8 + along_8 / 5u) * 37u + rest_8;
-        let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == 37u);
-        let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == 11u);
-        let slice_9 = slice_8 + select(0u, 3u, (rest_9 == 0u) && (along_9 == 0u));
-        let group_9 = (slice_9 + along_9 / 5u) * 37u + rest_9;
-        let rest_10 = select(rest_9 + 1u, 0u, (rest_9 + 1u) == 37u);
-        let along_10 = select(along_9 + u32(rest_10 == 0u), 0u, (along_9 + u32(rest_10 == 0u)) == 11u);
-        let slice_10 = slice_9 + select(0u, 3u, (rest_10 == 0u) && (along_10 == 0u));
-        let group_10 = (slice_10 + along_10 / 5u) * 37u + rest_10;
-        let rest_11 = select(rest_10 + 1u, 0u, (rest_10 + 1u) == 37u);
-        let along_11 = select(along_10 + u32(rest_11 == 0u), 0u, (along_10 + u32(rest_11 == 0u)) == 11u);
-        let slice_11 = slice_10 + select(0u, 3u, (rest_11 == 0u) && (along_11 == 0u));
-        let group_11 = (slice_11 + along_11 / 5u) * 37u + rest_11;
-        let rest_12 = select(rest_11 + 1u, 0u, (rest_11 + 1u) == 37u);
-        let along_12 = select(along_11 + u32(rest_12 == 0u), 0u, (along_11 + u32(rest_12 == 0u)) == 11u);
-        let slice_12 = slice_11 + select(0u, 3u, (rest_12 == 0u) && (along_12 == 0u));
-        let group_12 = (slice_12 + along_12 / 5u) * 37u + rest_12;
-        let rest_13 = select(rest_12 + 1u, 0u, (rest_12 + 1u) == 37u);
-        let along_13 = select(along_12 + u32(rest_13 == 0u), 0u, (along_12 + u32(rest_13 == 0u)) == 11u);
-        let slice_13 = slice_12 + select(0u, 3u, (rest_13 == 0u) && (along_13 == 0u));
-        let group_13 = (slice_13 + along_13 / 5u) * 37u + rest_13;
-        let rest_14 = select(rest_13 + 1u, 0u, (rest_13 + 1u) == 37u);
-        let along_14 = select(along_13 + u32(rest_14 == 0u), 0u, (along_13 + u32(rest_14 == 0u)) == 11u);
-        let slice_14 = slice_13 + select(0u, 3u, (rest_14 == 0u) && (along_14 == 0u));
-        let group_14 = (slice_14 + along_14 / 5u) * 37u + rest_14;
-        let rest_15 = select(rest_14 + 1u, 0u, (rest_14 + 1u) == 37u);
-        let along_15 = select(along_14 + u32(rest_15 == 0u), 0u, (along_14 + u32(rest_15 == 0u)) == 11u);
-        let slice_15 = slice_14 + select(0u, 3u, (rest_15 == 0u) && (along_15 == 0u));
-        let group_15 = (slice_15 + along_15 / 5u) * 37u + rest_15;
-        let rest_16 = select(rest_15 + 1u, 0u, (rest_15 + 1u) == 37u);
-        let along_16 = select(along_15 + u32(rest_16 == 0u), 0u, (along_15 + u32(rest_16 == 0u)) == 11u);
-        let slice_16 = slice_15 + select(0u, 3u, (rest_16 == 0u) && (along_16 == 0u));
-        let group_16 = (slice_16 + along_16 / 5u) * 37u + rest_16;
-        let rest_17 = select(rest_16 + 1u, 0u, (rest_16 + 1u) == 37u);
-        let along_17 = select(along_16 + u32(rest_17 == 0u), 0u, (along_16 + u32(rest_17 == 0u)) == 11u);
-        let slice_17 = slice_16 + select(0u, 3u, (rest_17 == 0u) && (along_17 == 0u));
-        let scales = e8m0_to_f32_4(vec4u((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u, (x_scale[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u, (x_scale[group_3 / 4u] >> (8u * (group_3 % 4u))) & 255u, (x_scale[group_4 / 4u] >> (8u * (group_4 % 4u))) & 255u));
-        let scales_2 = e8m0_to_f32_4(vec4u((x_scale[group_5 / 4u] >> (8u * (group_5 % 4u))) & 255u, (x_scale[group_6 / 4u] >> (8u * (group_6 % 4u))) & 255u, (x_scale[group_7 / 4u] >> (8u * (group_7 % 4u))) & 255u, (x_scale[group_8 / 4u] >> (8u * (group_8 % 4u))) & 255u));
-        let scales_3 = e8m0_to_f32_4(vec4u((x_scale[group_9 / 4u] >> (8u * (group_9 % 4u))) & 255u, (x_scale[group_10 / 4u] >> (8u * (group_10 % 4u))) & 255u, (x_scale[group_11 / 4u] >> (8u * (group_11 % 4u))) & 255u, (x_scale[group_12 / 4u] >> (8u * (group_12 % 4u))) & 255u));
-        let scales_4 = e8m0_to_f32_4(vec4u((x_scale[group_13 / 4u] >> (8u * (group_13 % 4u))) & 255u, (x_scale[group_14 / 4u] >> (8u * (group_14 % 4u))) & 255u, (x_scale[group_15 / 4u] >> (8u * (group_15 % 4u))) & 255u, (x_scale[group_16 / 4u] >> (8u * (group_16 % 4u))) & 255u));
-        let is_plain = all(((scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2)) & scale_product_takes_s_4(scales_3)) & scale_product_takes_s_4(scales_4));
-        let x_word = x[piece];
-        let x_nibbles = unpack4xU8(x_word & 0x3030303u);
-        let x_nibbles_2 = unpack4xU8((x_word >> 2u) & 0x3030303u);
-        let x_nibbles_3 = unpack4xU8((x_word >> 4u) & 0x3030303u);
-        let x_nibbles_4 = unpack4xU8((x_word >> 6u) & 0x3030303u);
-        let y_codes = dequantize_linear_quick_4_vv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles_3.x, x_nibbles_4.x), scales);
-        let y_codes_2 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.y, x_nibbles_2.y, x_nibbles_3.y, x_nibbles_4.y), scales_2);
-        let y_codes_3 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles_3.z, x_nibbles_4.z), scales_3);
-        let y_codes_4 = dequantize_linear_quick_4_vv(vec4u(x_nibbles.w, x_nibbles_2.w, x_nibbles_3.w, x_nibbles_4.w), scales_4);
-        held = held && is_plain;
-        y[8u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[8u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[8u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[8u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
-        y[8u * piece + 4u] = y_codes_3.x | (y_codes_3.y << 16u);
-        y[8u * piece + 5u] = y_codes_3.z | (y_codes_3.w << 16u);
-        y[8u * piece + 6u] = y_codes_4.x | (y_codes_4.y << 16u);
-        y[8u * piece + 7u] = y_codes_4.z | (y_codes_4.w << 16u);
-        rest = rest_17;
-        along = along_17;
-        slice = slice_17;
+    if (unit >= 45u) { return; }
+    let first = 64u * unit;
+    let end = min(first + 64u, 2849u);
+    let whole = (end - first) == 64u;
+    var failed = 0u;
+    let row = first / 37u;
+    let rest = first % 37u;
+    let along = row % 11u;
+    let slice = row / 11u * 3u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let ahead = vec4u(4u * p) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest) + ahead) * vec4u(1772u)) >> vec4u(16u);
+        let turns = ((vec4u(along) + passed) * vec4u(5958u)) >> vec4u(16u);
+        let along_2 = vec4u(along) + passed - turns * vec4u(11u);
+        let group = (vec4u(slice) + turns * vec4u(3u) + along_2 / vec4u(5u)) * vec4u(37u) + (vec4u(rest) + ahead - passed * vec4u(37u));
+        let scales = e8m0_to_f32_4((vec4u(x_scale[group.x / 4u], x_scale[group.y / 4u], x_scale[group.z / 4u], x_scale[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u));
+        let is_plain = all(scale_product_takes_s_4(scales));
+        failed = select(0xffffffffu, failed, is_plain);
+        let piece = 16u * unit + p;
+        let y_codes = dequantize_linear_quick_4_vv((vec4u(x[piece / 4u]) >> (vec4u(8u * (piece % 4u)) + vec4u(0u, 2u, 4u, 6u))) & vec4u(3u), scales);
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
     }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
-            let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
-            word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (16u * unit + p);
+        let to_element = select(from_element, min(from_element + 4u, 2849u), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group = (i / 407u * 3u + i / 37u % 11u / 5u) * 37u + i % 37u;
+                let scale = e8m0_to_f32((x_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
+                word |= dequantize_linear((x[i / 16u] >> (2u * (i % 16u))) & 3u, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
         }
-        y[start / 2u] = word;
     }
 }
 

@@ -6,7 +6,7 @@
 //   y             float16  [64, 96]  2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -16,40 +16,39 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 48u) { return; }
-    let first = 128u * unit;
-    let end = first + 128u;
-    var held = true;
-    for (var p = 0u; p < 8u; p++) {
-        let piece = 8u * unit + p;
-        let group = 16u * piece / 32u;
+    if (unit >= 96u) { return; }
+    let first = 64u * unit;
+    let end = first + 64u;
+    var failed = 0u;
+    for (var from_piece = 0u; from_piece < 8u; from_piece += 4u) {
+        let group = 8u * (8u * unit + from_piece) / 32u;
         let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
         let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
         let is_plain = scale_product_takes_s(scale);
-        let x_word = x[2u * piece];
-        let x_word_2 = x[2u * piece + 1u];
-        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
-        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
-        let x_nibbles_3 = unpack4xU8(x_word_2 & 0xf0f0f0fu);
-        let x_nibbles_4 = unpack4xU8((x_word_2 >> 4u) & 0xf0f0f0fu);
-        let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_point, scale);
-        let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_point, scale);
-        let y_codes_3 = dequantize_linear_quick_4(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y), zero_point, scale);
-        let y_codes_4 = dequantize_linear_quick_4(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w), zero_point, scale);
-        held = held && is_plain;
-        y[2u * piece] = vec4u(y_codes.x | (y_codes.y << 16u), y_codes.z | (y_codes.w << 16u), y_codes_2.x | (y_codes_2.y << 16u), y_codes_2.z | (y_codes_2.w << 16u));
-        y[2u * piece + 1u] = vec4u(y_codes_3.x | (y_codes_3.y << 16u), y_codes_3.z | (y_codes_3.w << 16u), y_codes_4.x | (y_codes_4.y << 16u), y_codes_4.z | (y_codes_4.w << 16u));
-    }
-    let again = select(first, end, held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = i / 32u;
-            let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
-            word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+        failed = select(0xffffffffu, failed, is_plain);
+        for (var p = from_piece; p < (from_piece + 4u); p++) {
+            let piece = 8u * unit + p;
+            let x_word = x[piece];
+            let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
+            let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
+            let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_point, scale);
+            let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_point, scale);
+            y[piece] = vec4u(y_codes.x | (y_codes.y << 16u), y_codes.z | (y_codes.w << 16u), y_codes_2.x | (y_codes_2.y << 16u), y_codes_2.z | (y_codes_2.w << 16u));
         }
-        y[start / 8u][start / 2u % 4u] = word;
+    }
+    for (var p = 0u; p < select(8u, 0u, failed == 0u); p++) {
+        let from_element = 8u * (8u * unit + p);
+        let to_element = select(from_element, from_element + 8u, ((failed >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group = i / 32u;
+                let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+                let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+                word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+            }
+            y[start / 8u][start / 2u % 4u] = word;
+        }
     }
 }
 

@@ -31,73 +31,56 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let first = 64u * unit;
     let end = min(first + 64u, params.n);
     let whole = (end - first) == 64u;
-    var rest = (64u * unit + params.axis_start) % params.inner;
-    var along = (64u * unit + params.axis_start) / params.inner % params.axis;
-    var slice = (64u * unit + params.axis_start) / params.inner / params.axis * params.blocks;
-    var held = true;
-    for (var p = 0u; p < select(0u, 8u, whole); p++) {
-        let piece = 8u * unit + p;
-        let group = (slice + along / 32u) * params.inner + rest;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let slice_2 = slice + select(0u, params.blocks, (rest_2 == 0u) && (along_2 == 0u));
-        let group_2 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let slice_3 = slice_2 + select(0u, params.blocks, (rest_3 == 0u) && (along_3 == 0u));
-        let group_3 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let slice_4 = slice_3 + select(0u, params.blocks, (rest_4 == 0u) && (along_4 == 0u));
-        let group_4 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let slice_5 = slice_4 + select(0u, params.blocks, (rest_5 == 0u) && (along_5 == 0u));
-        let group_5 = (slice_5 + along_5 / 32u) * params.inner + rest_5;
-        let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
-        let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
-        let slice_6 = slice_5 + select(0u, params.blocks, (rest_6 == 0u) && (along_6 == 0u));
-        let group_6 = (slice_6 + along_6 / 32u) * params.inner + rest_6;
-        let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
-        let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
-        let slice_7 = slice_6 + select(0u, params.blocks, (rest_7 == 0u) && (along_7 == 0u));
-        let group_7 = (slice_7 + along_7 / 32u) * params.inner + rest_7;
-        let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
-        let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
-        let slice_8 = slice_7 + select(0u, params.blocks, (rest_8 == 0u) && (along_8 == 0u));
-        let group_8 = (slice_8 + along_8 / 32u) * params.inner + rest_8;
-        let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
-        let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
-        let slice_9 = slice_8 + select(0u, params.blocks, (rest_9 == 0u) && (along_9 == 0u));
-        let zero_points = zero_extend_uint4_4(vec4u((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u, (x_zero_point[group_2 / 8u] >> (4u * (group_2 % 8u))) & 15u, (x_zero_point[group_3 / 8u] >> (4u * (group_3 % 8u))) & 15u, (x_zero_point[group_4 / 8u] >> (4u * (group_4 % 8u))) & 15u));
-        let zero_points_2 = zero_extend_uint4_4(vec4u((x_zero_point[group_5 / 8u] >> (4u * (group_5 % 8u))) & 15u, (x_zero_point[group_6 / 8u] >> (4u * (group_6 % 8u))) & 15u, (x_zero_point[group_7 / 8u] >> (4u * (group_7 % 8u))) & 15u, (x_zero_point[group_8 / 8u] >> (4u * (group_8 % 8u))) & 15u));
-        let scales = ieee_to_f32_float16_4(vec4u((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu, (x_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (x_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (x_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu));
-        let scales_2 = ieee_to_f32_float16_4(vec4u((x_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu, (x_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (x_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (x_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu));
+    var failed = 0u;
+    let along = (first + params.axis_start) % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    let slice = (first + params.axis_start) / params.axis * params.blocks;
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 8u, whole); from_piece += span) {
+        let ahead = vec4u(8u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let turns = ((vec4u(along_near) + ahead) * vec4u(axis_inverse)) >> vec4u(16u);
+        let along_2 = vec4u(along) + ahead - turns * vec4u(params.axis);
+        let group = vec4u(slice) + turns * vec4u(params.blocks) + along_2 / vec4u(32u);
+        let ahead_2 = vec4u(8u * from_piece) + vec4u(4u, 5u, 6u, 7u);
+        let turns_2 = ((vec4u(along_near) + ahead_2) * vec4u(axis_inverse)) >> vec4u(16u);
+        let along_3 = vec4u(along) + ahead_2 - turns_2 * vec4u(params.axis);
+        let group_2 = vec4u(slice) + turns_2 * vec4u(params.blocks) + along_3 / vec4u(32u);
+        let zero_points = zero_extend_uint4_4((vec4u(x_zero_point[group.x / 8u], x_zero_point[group.y / 8u], x_zero_point[group.z / 8u], x_zero_point[group.w / 8u]) >> (vec4u(4u) * (group % vec4u(8u)))) & vec4u(15u));
+        let zero_points_2 = zero_extend_uint4_4((vec4u(x_zero_point[group_2.x / 8u], x_zero_point[group_2.y / 8u], x_zero_point[group_2.z / 8u], x_zero_point[group_2.w / 8u]) >> (vec4u(4u) * (group_2 % vec4u(8u)))) & vec4u(15u));
+        let scales = ieee_to_f32_float16_4((vec4u(x_scale[group.x / 2u], x_scale[group.y / 2u], x_scale[group.z / 2u], x_scale[group.w / 2u]) >> (vec4u(16u) * (group % vec4u(2u)))) & vec4u(0xffffu));
+        let scales_2 = ieee_to_f32_float16_4((vec4u(x_scale[group_2.x / 2u], x_scale[group_2.y / 2u], x_scale[group_2.z / 2u], x_scale[group_2.w / 2u]) >> (vec4u(16u) * (group_2 % vec4u(2u)))) & vec4u(0xffffu));
         let is_plain = all(scale_product_takes_s_4(scales) & scale_product_takes_s_4(scales_2));
-        let x_word = x[piece];
-        let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
-        let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
-        let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_points, scales);
-        let y_codes_2 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_points_2, scales_2);
-        held = held && is_plain;
-        y[4u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
-        rest = rest_9;
-        along = along_9;
-        slice = slice_9;
-    }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
-            let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-            let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
-            word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = max(min(32u - along_2.x % 32u, params.axis - along_2.x) / 8u, 1u);
+        for (var p = from_piece; p < min(from_piece + span, 8u); p++) {
+            let piece = 8u * unit + p;
+            let x_word = x[piece];
+            let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
+            let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
+            let y_codes = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), zero_points, scales);
+            let y_codes_2 = dequantize_linear_quick_4_vvv(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), zero_points_2, scales_2);
+            y[4u * piece] = y_codes.x | (y_codes.y << 16u);
+            y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
+            y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
+            y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
         }
-        y[start / 2u] = word;
+    }
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(8u, 0u, redo == 0u); p++) {
+        let from_element = 8u * (8u * unit + p);
+        let to_element = select(from_element, min(from_element + 8u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
+                let zero_point = zero_extend_uint4((x_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+                let scale = ieee_to_f32_float16((x_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu);
+                word |= dequantize_linear((x[i / 8u] >> (4u * (i % 8u))) & 15u, zero_point, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
+        }
     }
 }
 

@@ -6,9 +6,9 @@
 //   y             float32  [64, 96]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
-@group(0) @binding(0) var<storage, read> x: array<vec4u>;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> x_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
@@ -16,28 +16,22 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 48u) { return; }
+    if (unit >= 96u) { return; }
     let zero_point = zero_extend_uint8(x_zero_point[0u] & 255u);
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    for (var p = 0u; p < 8u; p++) {
-        let piece = unit + 48u * p;
-        let x_words = x[piece];
-        let y_codes = dequantize_linear_quick_4(unpack4xU8(x_words.x), zero_point, scale);
-        let y_codes_2 = dequantize_linear_quick_4(unpack4xU8(x_words.y), zero_point, scale);
-        let y_codes_3 = dequantize_linear_quick_4(unpack4xU8(x_words.z), zero_point, scale);
-        let y_codes_4 = dequantize_linear_quick_4(unpack4xU8(x_words.w), zero_point, scale);
-        y[4u * piece] = y_codes;
-        y[4u * piece + 1u] = y_codes_2;
-        y[4u * piece + 2u] = y_codes_3;
-        y[4u * piece + 3u] = y_codes_4;
+    for (var p = 0u; p < 16u; p++) {
+        let piece = unit + 96u * p;
+        let x_word = x[piece];
+        let y_codes = dequantize_linear_quick_4(unpack4xU8(x_word), zero_point, scale);
+        y[piece] = y_codes;
     }
-    let again = select(0u, 8u, is_plain);
-    for (var p = again; p < 8u; p++) {
-        let from_element = 16u * (unit + 48u * p);
-        let to_element = from_element + 16u;
+    let again = select(0u, 16u, is_plain);
+    for (var p = again; p < 16u; p++) {
+        let from_element = 4u * (unit + 96u * p);
+        let to_element = from_element + 4u;
         for (var i = from_element; i < to_element; i++) {
-            y[i / 4u][i % 4u] = dequantize_linear((x[i / 16u][i / 4u % 4u] >> (8u * (i % 4u))) & 255u, zero_point, scale);
+            y[i / 4u][i % 4u] = dequantize_linear((x[i / 4u] >> (8u * (i % 4u))) & 255u, zero_point, scale);
         }
     }
 }

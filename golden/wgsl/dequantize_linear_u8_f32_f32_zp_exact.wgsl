@@ -6,7 +6,7 @@
 //   y             float32  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 128 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -24,38 +24,20 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, params.n);
-    let whole = (end - first) == 128u;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
     let zero_point = zero_extend_uint8(x_zero_point[0u] & 255u);
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
-    for (var p = 0u; p < select(0u, 8u, whole); p++) {
-        let piece = 8u * unit + p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let piece = 16u * unit + p;
+        let x_word = x[piece];
         let y_codes = dequantize_linear_quick_4(unpack4xU8(x_word), zero_point, scale);
-        let y_codes_2 = dequantize_linear_quick_4(unpack4xU8(x_word_2), zero_point, scale);
-        let y_codes_3 = dequantize_linear_quick_4(unpack4xU8(x_word_3), zero_point, scale);
-        let y_codes_4 = dequantize_linear_quick_4(unpack4xU8(x_word_4), zero_point, scale);
-        y[16u * piece] = y_codes.x;
-        y[16u * piece + 1u] = y_codes.y;
-        y[16u * piece + 2u] = y_codes.z;
-        y[16u * piece + 3u] = y_codes.w;
-        y[16u * piece + 4u] = y_codes_2.x;
-        y[16u * piece + 5u] = y_codes_2.y;
-        y[16u * piece + 6u] = y_codes_2.z;
-        y[16u * piece + 7u] = y_codes_2.w;
-        y[16u * piece + 8u] = y_codes_3.x;
-        y[16u * piece + 9u] = y_codes_3.y;
-        y[16u * piece + 10u] = y_codes_3.z;
-        y[16u * piece + 11u] = y_codes_3.w;
-        y[16u * piece + 12u] = y_codes_4.x;
-        y[16u * piece + 13u] = y_codes_4.y;
-        y[16u * piece + 14u] = y_codes_4.z;
-        y[16u * piece + 15u] = y_codes_4.w;
+        y[4u * piece] = y_codes.x;
+        y[4u * piece + 1u] = y_codes.y;
+        y[4u * piece + 2u] = y_codes.z;
+        y[4u * piece + 3u] = y_codes.w;
     }
     let again = select(first, end, whole && is_plain);
     for (var i = again; i < end; i++) {

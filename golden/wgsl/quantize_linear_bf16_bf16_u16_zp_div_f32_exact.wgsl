@@ -6,7 +6,7 @@
 //   y             uint16    2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -24,34 +24,33 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
     let scale = bf16_to_f32(y_scale[0u] & 0xffffu);
     let zero_point = zero_extend_uint16(y_zero_point[0u] & 0xffffu);
     let is_plain = rint_quotient_takes_s(scale);
-    var held = true;
-    for (var p = 0u; p < select(0u, 4u, whole); p++) {
-        let piece = 4u * unit + p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
+    var failed = 0u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let piece = 16u * unit + p;
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
         let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale, zero_point);
-        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale, zero_point);
-        held = held && all(rint_quotient_holds_4(bf16_to_f32_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)), scale) & rint_quotient_holds_4(bf16_to_f32_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u)), scale));
-        y[4u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[4u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        y[4u * piece + 2u] = y_codes_2.x | (y_codes_2.y << 16u);
-        y[4u * piece + 3u] = y_codes_2.z | (y_codes_2.w << 16u);
+        failed |= u32(!all(rint_quotient_holds_4(bf16_to_f32_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)), scale))) << p;
+        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
     }
-    let again = select(first, end, (whole && is_plain) && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (16u * (i % 2u));
+    let redo = select(0xffffffffu, failed, whole && is_plain);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (16u * unit + p);
+        let to_element = select(from_element, min(from_element + 4u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
         }
-        y[start / 2u] = word;
     }
 }
 

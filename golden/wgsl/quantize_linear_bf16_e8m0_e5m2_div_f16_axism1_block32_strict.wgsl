@@ -30,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 4u, params.n);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+        let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
         let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
         word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (8u * (i % 4u));
     }

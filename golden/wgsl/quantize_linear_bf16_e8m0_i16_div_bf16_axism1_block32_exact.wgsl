@@ -5,7 +5,7 @@
 //   y        int16       2 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -26,52 +26,48 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    var rest = (32u * unit + params.axis_start) % params.inner;
-    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
-    var slice = (32u * unit + params.axis_start) / params.inner / params.axis * params.blocks;
-    var held = true;
-    for (var p = 0u; p < select(0u, 8u, whole); p++) {
-        let piece = 8u * unit + p;
-        let group = (slice + along / 32u) * params.inner + rest;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let slice_2 = slice + select(0u, params.blocks, (rest_2 == 0u) && (along_2 == 0u));
-        let group_2 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let slice_3 = slice_2 + select(0u, params.blocks, (rest_3 == 0u) && (along_3 == 0u));
-        let group_3 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let slice_4 = slice_3 + select(0u, params.blocks, (rest_4 == 0u) && (along_4 == 0u));
-        let group_4 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let slice_5 = slice_4 + select(0u, params.blocks, (rest_5 == 0u) && (along_5 == 0u));
-        let scales = convert_bf16_4(e8m0_to_f32_4(vec4u((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u, (y_scale[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u, (y_scale[group_3 / 4u] >> (8u * (group_3 % 4u))) & 255u, (y_scale[group_4 / 4u] >> (8u * (group_4 % 4u))) & 255u)));
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    var failed = 0u;
+    let along = (first + params.axis_start) % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    let slice = (first + params.axis_start) / params.axis * params.blocks;
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let turns = ((vec4u(along_near) + ahead) * vec4u(axis_inverse)) >> vec4u(16u);
+        let along_2 = vec4u(along) + ahead - turns * vec4u(params.axis);
+        let group = vec4u(slice) + turns * vec4u(params.blocks) + along_2 / vec4u(32u);
+        let scales = convert_bf16_4(e8m0_to_f32_4((vec4u(y_scale[group.x / 4u], y_scale[group.y / 4u], y_scale[group.z / 4u], y_scale[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u)));
         let is_plain = all(rint_quotient_bf16_takes_s_4(scales));
-        let x_word = x[2u * piece];
-        let x_word_2 = x[2u * piece + 1u];
-        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales);
-        held = (held && is_plain) && all(rint_quotient_bf16_holds_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales));
-        y[2u * piece] = y_codes.x | (y_codes.y << 16u);
-        y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
-        rest = rest_5;
-        along = along_5;
-        slice = slice_5;
-    }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 2u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 2u, end); i++) {
-            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
-            let scale = convert_bf16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (16u * (i % 2u));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = max(min(32u - along_2.x % 32u, params.axis - along_2.x) / 4u, 1u);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = 16u * unit + p;
+            let x_word = x[2u * piece];
+            let x_word_2 = x[2u * piece + 1u];
+            let y_codes = quantize_linear_quick_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales);
+            failed |= u32(!all(rint_quotient_bf16_holds_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scales))) << p;
+            y[2u * piece] = y_codes.x | (y_codes.y << 16u);
+            y[2u * piece + 1u] = y_codes.z | (y_codes.w << 16u);
         }
-        y[start / 2u] = word;
+    }
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (16u * unit + p);
+        let to_element = select(from_element, min(from_element + 4u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 2u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 2u, to_element); i++) {
+                let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
+                let scale = convert_bf16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
+                word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale) << (16u * (i % 2u));
+            }
+            y[start / 2u] = word;
+        }
     }
 }
 

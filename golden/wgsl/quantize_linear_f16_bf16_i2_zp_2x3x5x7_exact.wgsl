@@ -6,7 +6,7 @@
 //   y             int2      [2, 3, 5, 7]  16 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -16,38 +16,35 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 7u) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, 210u);
-    let whole = (end - first) == 32u;
+    if (unit >= 4u) { return; }
+    let first = 64u * unit;
+    let end = min(first + 64u, 210u);
+    let whole = (end - first) == 64u;
     let scale = y_scale[0u] & 0xffffu;
     let zero_point = sign_extend_int2(y_zero_point[0u] & 3u);
     let is_plain = rint_quotient_bf16_takes_s(scale);
-    var held = true;
-    for (var p = 0u; p < select(0u, 2u, whole); p++) {
-        let piece = 2u * unit + p;
-        let x_word = x[8u * piece];
-        let x_word_2 = x[8u * piece + 1u];
-        let x_word_3 = x[8u * piece + 2u];
-        let x_word_4 = x[8u * piece + 3u];
-        let x_word_5 = x[8u * piece + 4u];
-        let x_word_6 = x[8u * piece + 5u];
-        let x_word_7 = x[8u * piece + 6u];
-        let x_word_8 = x[8u * piece + 7u];
+    var word = 0u;
+    var failed = 0u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let piece = 16u * unit + p;
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
         let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale, zero_point);
-        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale, zero_point);
-        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scale, zero_point);
-        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), scale, zero_point);
-        held = held && all(((rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u))), scale) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u))), scale)) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u))), scale)) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u))), scale));
-        y[piece] = ((((((((((((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) | (y_codes_2.x << 8u)) | (y_codes_2.y << 10u)) | (y_codes_2.z << 12u)) | (y_codes_2.w << 14u)) | (y_codes_3.x << 16u)) | (y_codes_3.y << 18u)) | (y_codes_3.z << 20u)) | (y_codes_3.w << 22u)) | (y_codes_4.x << 24u)) | (y_codes_4.y << 26u)) | (y_codes_4.z << 28u)) | (y_codes_4.w << 30u);
+        failed |= u32(!all(rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u))), scale))) << (p / 4u);
+        word = select(word, 0u, (p % 4u) == 0u) | ((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * (p % 4u)));
+        y[piece / 4u] = word;
     }
-    let again = select(first, end, (whole && is_plain) && held);
-    for (var start = again; start < end; start += 16u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 16u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (2u * (i % 16u));
+    let redo = select(0xffffffffu, failed, whole && is_plain);
+    for (var p = 0u; p < select(4u, 0u, redo == 0u); p++) {
+        let from_element = 16u * (4u * unit + p);
+        let to_element = select(from_element, min(from_element + 16u, 210u), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 16u) {
+            var word_2 = 0u;
+            for (var i = start; i < min(start + 16u, to_element); i++) {
+                word_2 |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (2u * (i % 16u));
+            }
+            y[start / 16u] = word_2;
         }
-        y[start / 16u] = word;
     }
 }
 

@@ -6,7 +6,7 @@
 //   y             int2      16 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -28,120 +28,52 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    var rest = (32u * unit + params.axis_start) % params.inner;
-    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
-    var slice = (32u * unit + params.axis_start) / params.inner / params.axis * params.blocks;
-    var held = true;
-    for (var p = 0u; p < select(0u, 2u, whole); p++) {
-        let piece = 2u * unit + p;
-        let group = (slice + along / 32u) * params.inner + rest;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let slice_2 = slice + select(0u, params.blocks, (rest_2 == 0u) && (along_2 == 0u));
-        let group_2 = (slice_2 + along_2 / 32u) * params.inner + rest_2;
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let slice_3 = slice_2 + select(0u, params.blocks, (rest_3 == 0u) && (along_3 == 0u));
-        let group_3 = (slice_3 + along_3 / 32u) * params.inner + rest_3;
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let slice_4 = slice_3 + select(0u, params.blocks, (rest_4 == 0u) && (along_4 == 0u));
-        let group_4 = (slice_4 + along_4 / 32u) * params.inner + rest_4;
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let slice_5 = slice_4 + select(0u, params.blocks, (rest_5 == 0u) && (along_5 == 0u));
-        let group_5 = (slice_5 + along_5 / 32u) * params.inner + rest_5;
-        let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
-        let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
-        let slice_6 = slice_5 + select(0u, params.blocks, (rest_6 == 0u) && (along_6 == 0u));
-        let group_6 = (slice_6 + along_6 / 32u) * params.inner + rest_6;
-        let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
-        let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
-        let slice_7 = slice_6 + select(0u, params.blocks, (rest_7 == 0u) && (along_7 == 0u));
-        let group_7 = (slice_7 + along_7 / 32u) * params.inner + rest_7;
-        let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
-        let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
-        let slice_8 = slice_7 + select(0u, params.blocks, (rest_8 == 0u) && (along_8 == 0u));
-        let group_8 = (slice_8 + along_8 / 32u) * params.inner + rest_8;
-        let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
-        let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
-        let slice_9 = slice_8 + select(0u, params.blocks, (rest_9 == 0u) && (along_9 == 0u));
-        let group_9 = (slice_9 + along_9 / 32u) * params.inner + rest_9;
-        let rest_10 = select(rest_9 + 1u, 0u, (rest_9 + 1u) == params.inner);
-        let along_10 = select(along_9 + u32(rest_10 == 0u), 0u, (along_9 + u32(rest_10 == 0u)) == params.axis);
-        let slice_10 = slice_9 + select(0u, params.blocks, (rest_10 == 0u) && (along_10 == 0u));
-        let group_10 = (slice_10 + along_10 / 32u) * params.inner + rest_10;
-        let rest_11 = select(rest_10 + 1u, 0u, (rest_10 + 1u) == params.inner);
-        let along_11 = select(along_10 + u32(rest_11 == 0u), 0u, (along_10 + u32(rest_11 == 0u)) == params.axis);
-        let slice_11 = slice_10 + select(0u, params.blocks, (rest_11 == 0u) && (along_11 == 0u));
-        let group_11 = (slice_11 + along_11 / 32u) * params.inner + rest_11;
-        let rest_12 = select(rest_11 + 1u, 0u, (rest_11 + 1u) == params.inner);
-        let along_12 = select(along_11 + u32(rest_12 == 0u), 0u, (along_11 + u32(rest_12 == 0u)) == params.axis);
-        let slice_12 = slice_11 + select(0u, params.blocks, (rest_12 == 0u) && (along_12 == 0u));
-        let group_12 = (slice_12 + along_12 / 32u) * params.inner + rest_12;
-        let rest_13 = select(rest_12 + 1u, 0u, (rest_12 + 1u) == params.inner);
-        let along_13 = select(along_12 + u32(rest_13 == 0u), 0u, (along_12 + u32(rest_13 == 0u)) == params.axis);
-        let slice_13 = slice_12 + select(0u, params.blocks, (rest_13 == 0u) && (along_13 == 0u));
-        let group_13 = (slice_13 + along_13 / 32u) * params.inner + rest_13;
-        let rest_14 = select(rest_13 + 1u, 0u, (rest_13 + 1u) == params.inner);
-        let along_14 = select(along_13 + u32(rest_14 == 0u), 0u, (along_13 + u32(rest_14 == 0u)) == params.axis);
-        let slice_14 = slice_13 + select(0u, params.blocks, (rest_14 == 0u) && (along_14 == 0u));
-        let group_14 = (slice_14 + along_14 / 32u) * params.inner + rest_14;
-        let rest_15 = select(rest_14 + 1u, 0u, (rest_14 + 1u) == params.inner);
-        let along_15 = select(along_14 + u32(rest_15 == 0u), 0u, (along_14 + u32(rest_15 == 0u)) == params.axis);
-        let slice_15 = slice_14 + select(0u, params.blocks, (rest_15 == 0u) && (along_15 == 0u));
-        let group_15 = (slice_15 + along_15 / 32u) * params.inner + rest_15;
-        let rest_16 = select(rest_15 + 1u, 0u, (rest_15 + 1u) == params.inner);
-        let along_16 = select(along_15 + u32(rest_16 == 0u), 0u, (along_15 + u32(rest_16 == 0u)) == params.axis);
-        let slice_16 = slice_15 + select(0u, params.blocks, (rest_16 == 0u) && (along_16 == 0u));
-        let group_16 = (slice_16 + along_16 / 32u) * params.inner + rest_16;
-        let rest_17 = select(rest_16 + 1u, 0u, (rest_16 + 1u) == params.inner);
-        let along_17 = select(along_16 + u32(rest_17 == 0u), 0u, (along_16 + u32(rest_17 == 0u)) == params.axis);
-        let slice_17 = slice_16 + select(0u, params.blocks, (rest_17 == 0u) && (along_17 == 0u));
-        let scales = convert_ieee_float16_4(bf16_to_f32_4(vec4u((y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu, (y_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (y_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (y_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu)));
-        let scales_2 = convert_ieee_float16_4(bf16_to_f32_4(vec4u((y_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu, (y_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (y_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (y_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu)));
-        let scales_3 = convert_ieee_float16_4(bf16_to_f32_4(vec4u((y_scale[group_9 / 2u] >> (16u * (group_9 % 2u))) & 0xffffu, (y_scale[group_10 / 2u] >> (16u * (group_10 % 2u))) & 0xffffu, (y_scale[group_11 / 2u] >> (16u * (group_11 % 2u))) & 0xffffu, (y_scale[group_12 / 2u] >> (16u * (group_12 % 2u))) & 0xffffu)));
-        let scales_4 = convert_ieee_float16_4(bf16_to_f32_4(vec4u((y_scale[group_13 / 2u] >> (16u * (group_13 % 2u))) & 0xffffu, (y_scale[group_14 / 2u] >> (16u * (group_14 % 2u))) & 0xffffu, (y_scale[group_15 / 2u] >> (16u * (group_15 % 2u))) & 0xffffu, (y_scale[group_16 / 2u] >> (16u * (group_16 % 2u))) & 0xffffu)));
-        let zero_points = sign_extend_int2_4(vec4u((y_zero_point[group / 16u] >> (2u * (group % 16u))) & 3u, (y_zero_point[group_2 / 16u] >> (2u * (group_2 % 16u))) & 3u, (y_zero_point[group_3 / 16u] >> (2u * (group_3 % 16u))) & 3u, (y_zero_point[group_4 / 16u] >> (2u * (group_4 % 16u))) & 3u));
-        let zero_points_2 = sign_extend_int2_4(vec4u((y_zero_point[group_5 / 16u] >> (2u * (group_5 % 16u))) & 3u, (y_zero_point[group_6 / 16u] >> (2u * (group_6 % 16u))) & 3u, (y_zero_point[group_7 / 16u] >> (2u * (group_7 % 16u))) & 3u, (y_zero_point[group_8 / 16u] >> (2u * (group_8 % 16u))) & 3u));
-        let zero_points_3 = sign_extend_int2_4(vec4u((y_zero_point[group_9 / 16u] >> (2u * (group_9 % 16u))) & 3u, (y_zero_point[group_10 / 16u] >> (2u * (group_10 % 16u))) & 3u, (y_zero_point[group_11 / 16u] >> (2u * (group_11 % 16u))) & 3u, (y_zero_point[group_12 / 16u] >> (2u * (group_12 % 16u))) & 3u));
-        let zero_points_4 = sign_extend_int2_4(vec4u((y_zero_point[group_13 / 16u] >> (2u * (group_13 % 16u))) & 3u, (y_zero_point[group_14 / 16u] >> (2u * (group_14 % 16u))) & 3u, (y_zero_point[group_15 / 16u] >> (2u * (group_15 % 16u))) & 3u, (y_zero_point[group_16 / 16u] >> (2u * (group_16 % 16u))) & 3u));
-        let y_scale_values = convert_to_f16_4(bf16_to_f32_4(vec4u((y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu, (y_scale[group_2 / 2u] >> (16u * (group_2 % 2u))) & 0xffffu, (y_scale[group_3 / 2u] >> (16u * (group_3 % 2u))) & 0xffffu, (y_scale[group_4 / 2u] >> (16u * (group_4 % 2u))) & 0xffffu)));
-        let y_scale_values_2 = convert_to_f16_4(bf16_to_f32_4(vec4u((y_scale[group_5 / 2u] >> (16u * (group_5 % 2u))) & 0xffffu, (y_scale[group_6 / 2u] >> (16u * (group_6 % 2u))) & 0xffffu, (y_scale[group_7 / 2u] >> (16u * (group_7 % 2u))) & 0xffffu, (y_scale[group_8 / 2u] >> (16u * (group_8 % 2u))) & 0xffffu)));
-        let y_scale_values_3 = convert_to_f16_4(bf16_to_f32_4(vec4u((y_scale[group_9 / 2u] >> (16u * (group_9 % 2u))) & 0xffffu, (y_scale[group_10 / 2u] >> (16u * (group_10 % 2u))) & 0xffffu, (y_scale[group_11 / 2u] >> (16u * (group_11 % 2u))) & 0xffffu, (y_scale[group_12 / 2u] >> (16u * (group_12 % 2u))) & 0xffffu)));
-        let y_scale_values_4 = convert_to_f16_4(bf16_to_f32_4(vec4u((y_scale[group_13 / 2u] >> (16u * (group_13 % 2u))) & 0xffffu, (y_scale[group_14 / 2u] >> (16u * (group_14 % 2u))) & 0xffffu, (y_scale[group_15 / 2u] >> (16u * (group_15 % 2u))) & 0xffffu, (y_scale[group_16 / 2u] >> (16u * (group_16 % 2u))) & 0xffffu)));
-        let is_plain = all(((rint_quotient_f16_takes_s_4(y_scale_values) & rint_quotient_f16_takes_s_4(y_scale_values_2)) & rint_quotient_f16_takes_s_4(y_scale_values_3)) & rint_quotient_f16_takes_s_4(y_scale_values_4));
-        let x_word = x[8u * piece];
-        let x_word_2 = x[8u * piece + 1u];
-        let x_word_3 = x[8u * piece + 2u];
-        let x_word_4 = x[8u * piece + 3u];
-        let x_word_5 = x[8u * piece + 4u];
-        let x_word_6 = x[8u * piece + 5u];
-        let x_word_7 = x[8u * piece + 6u];
-        let x_word_8 = x[8u * piece + 7u];
-        let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), zero_points, y_scale_values);
-        let y_codes_2 = quantize_linear_quick_4_vvv(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), zero_points_2, y_scale_values_2);
-        let y_codes_3 = quantize_linear_quick_4_vvv(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), zero_points_3, y_scale_values_3);
-        let y_codes_4 = quantize_linear_quick_4_vvv(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), zero_points_4, y_scale_values_4);
-        held = (held && is_plain) && all((((rint_quotient_f16_takes_x_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)) & rint_quotient_f16_holds_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), y_scale_values)) & (rint_quotient_f16_takes_x_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u)) & rint_quotient_f16_holds_4_vv(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), y_scale_values_2))) & (rint_quotient_f16_takes_x_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u)) & rint_quotient_f16_holds_4_vv(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), y_scale_values_3))) & (rint_quotient_f16_takes_x_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u)) & rint_quotient_f16_holds_4_vv(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), y_scale_values_4)));
-        y[piece] = ((((((((((((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) | (y_codes_2.x << 8u)) | (y_codes_2.y << 10u)) | (y_codes_2.z << 12u)) | (y_codes_2.w << 14u)) | (y_codes_3.x << 16u)) | (y_codes_3.y << 18u)) | (y_codes_3.z << 20u)) | (y_codes_3.w << 22u)) | (y_codes_4.x << 24u)) | (y_codes_4.y << 26u)) | (y_codes_4.z << 28u)) | (y_codes_4.w << 30u);
-        rest = rest_17;
-        along = along_17;
-        slice = slice_17;
-    }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 16u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 16u, end); i++) {
-            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
-            let scale = convert_ieee_float16(bf16_to_f32((y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu));
-            let zero_point = sign_extend_int2((y_zero_point[group / 16u] >> (2u * (group % 16u))) & 3u);
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (2u * (i % 16u));
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    var word = 0u;
+    var failed = 0u;
+    let along = (first + params.axis_start) % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    let slice = (first + params.axis_start) / params.axis * params.blocks;
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let turns = ((vec4u(along_near) + ahead) * vec4u(axis_inverse)) >> vec4u(16u);
+        let along_2 = vec4u(along) + ahead - turns * vec4u(params.axis);
+        let group = vec4u(slice) + turns * vec4u(params.blocks) + along_2 / vec4u(32u);
+        let scales = convert_ieee_float16_4(bf16_to_f32_4((vec4u(y_scale[group.x / 2u], y_scale[group.y / 2u], y_scale[group.z / 2u], y_scale[group.w / 2u]) >> (vec4u(16u) * (group % vec4u(2u)))) & vec4u(0xffffu)));
+        let zero_points = sign_extend_int2_4((vec4u(y_zero_point[group.x / 16u], y_zero_point[group.y / 16u], y_zero_point[group.z / 16u], y_zero_point[group.w / 16u]) >> (vec4u(2u) * (group % vec4u(16u)))) & vec4u(3u));
+        let y_scale_values = convert_to_f16_4(bf16_to_f32_4((vec4u(y_scale[group.x / 2u], y_scale[group.y / 2u], y_scale[group.z / 2u], y_scale[group.w / 2u]) >> (vec4u(16u) * (group % vec4u(2u)))) & vec4u(0xffffu)));
+        let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = max(min(32u - along_2.x % 32u, params.axis - along_2.x) / 4u, 1u);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = 16u * unit + p;
+            let x_word = x[2u * piece];
+            let x_word_2 = x[2u * piece + 1u];
+            let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), zero_points, y_scale_values);
+            failed |= u32(!all(rint_quotient_f16_takes_x_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)) & rint_quotient_f16_holds_4_vv(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), y_scale_values))) << (p / 4u);
+            word = select(word, 0u, (p % 4u) == 0u) | ((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * (p % 4u)));
+            y[piece / 4u] = word;
         }
-        y[start / 16u] = word;
+    }
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(4u, 0u, redo == 0u); p++) {
+        let from_element = 16u * (4u * unit + p);
+        let to_element = select(from_element, min(from_element + 16u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 16u) {
+            var word_2 = 0u;
+            for (var i = start; i < min(start + 16u, to_element); i++) {
+                let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
+                let scale = convert_ieee_float16(bf16_to_f32((y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu));
+                let zero_point = sign_extend_int2((y_zero_point[group / 16u] >> (2u * (group % 16u))) & 3u);
+                word_2 |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (2u * (i % 16u));
+            }
+            y[start / 16u] = word_2;
+        }
     }
 }
 

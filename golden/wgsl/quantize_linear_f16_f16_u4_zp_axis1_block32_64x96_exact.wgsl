@@ -6,9 +6,9 @@
 //   y             uint4    [64, 96]  8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 2 workgroups of 128; an invocation computes 32 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
-@group(0) @binding(0) var<storage, read> x: array<vec4u>;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<u32>;
@@ -16,33 +16,40 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 192u) { return; }
-    let first = 32u * unit;
-    let end = first + 32u;
-    let group = first / 32u;
-    let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
-    let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-    let is_plain = rint_quotient_f16_takes_s(scale);
-    var held = true;
-    for (var p = 0u; p < 2u; p++) {
-        let piece = 2u * unit + p;
-        let x_words = x[2u * piece];
-        let x_words_2 = x[2u * piece + 1u];
-        let y_codes = quantize_linear_quick_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u), scale, zero_point);
-        let y_codes_2 = quantize_linear_quick_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u), scale, zero_point);
-        let y_codes_3 = quantize_linear_quick_4(vec4u(x_words_2.x & 0xffffu, x_words_2.x >> 16u, x_words_2.y & 0xffffu, x_words_2.y >> 16u), scale, zero_point);
-        let y_codes_4 = quantize_linear_quick_4(vec4u(x_words_2.z & 0xffffu, x_words_2.z >> 16u, x_words_2.w & 0xffffu, x_words_2.w >> 16u), scale, zero_point);
-        held = held && all((((rint_quotient_f16_takes_x_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words.x & 0xffffu, x_words.x >> 16u, x_words.y & 0xffffu, x_words.y >> 16u), scale)) & (rint_quotient_f16_takes_x_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words.z & 0xffffu, x_words.z >> 16u, x_words.w & 0xffffu, x_words.w >> 16u), scale))) & (rint_quotient_f16_takes_x_4(vec4u(x_words_2.x & 0xffffu, x_words_2.x >> 16u, x_words_2.y & 0xffffu, x_words_2.y >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words_2.x & 0xffffu, x_words_2.x >> 16u, x_words_2.y & 0xffffu, x_words_2.y >> 16u), scale))) & (rint_quotient_f16_takes_x_4(vec4u(x_words_2.z & 0xffffu, x_words_2.z >> 16u, x_words_2.w & 0xffffu, x_words_2.w >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_words_2.z & 0xffffu, x_words_2.z >> 16u, x_words_2.w & 0xffffu, x_words_2.w >> 16u), scale)));
-        y[2u * piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
-        y[2u * piece + 1u] = ((((((y_codes_3.x | (y_codes_3.y << 4u)) | (y_codes_3.z << 8u)) | (y_codes_3.w << 12u)) | (y_codes_4.x << 16u)) | (y_codes_4.y << 20u)) | (y_codes_4.z << 24u)) | (y_codes_4.w << 28u);
-    }
-    let again = select(first, end, is_plain && held);
-    for (var start = again; start < end; start += 8u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 8u, end); i++) {
-            word |= quantize_linear((x[i / 8u][i / 2u % 4u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (4u * (i % 8u));
+    if (unit >= 96u) { return; }
+    let first = 64u * unit;
+    let end = first + 64u;
+    var word = 0u;
+    var failed = 0u;
+    for (var from_piece = 0u; from_piece < 16u; from_piece += 8u) {
+        let group = 4u * (16u * unit + from_piece) / 32u;
+        let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
+        let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+        let is_plain = rint_quotient_f16_takes_s(scale);
+        failed = select(0xffffffffu, failed, is_plain);
+        for (var p = from_piece; p < (from_piece + 8u); p++) {
+            let piece = 16u * unit + p;
+            let x_word = x[2u * piece];
+            let x_word_2 = x[2u * piece + 1u];
+            let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale, zero_point);
+            failed |= u32(!all(rint_quotient_f16_takes_x_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u)) & rint_quotient_f16_holds_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale))) << (p / 2u);
+            word = select(word, 0u, (p % 2u) == 0u) | ((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * (p % 2u)));
+            y[piece / 2u] = word;
         }
-        y[start / 8u] = word;
+    }
+    for (var p = 0u; p < select(8u, 0u, failed == 0u); p++) {
+        let from_element = 8u * (8u * unit + p);
+        let to_element = select(from_element, from_element + 8u, ((failed >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 8u) {
+            var word_2 = 0u;
+            for (var i = start; i < min(start + 8u, to_element); i++) {
+                let group = i / 32u;
+                let scale = (y_scale[group / 2u] >> (16u * (group % 2u))) & 0xffffu;
+                let zero_point = zero_extend_uint4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+                word_2 |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (4u * (i % 8u));
+            }
+            y[start / 8u] = word_2;
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //   y             uint4    8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -24,38 +24,34 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
     let scale = convert_bf16(y_scale[0u]);
     let zero_point = zero_extend_uint4(y_zero_point[0u] & 15u);
     let is_plain = rint_quotient_bf16_takes_s(scale);
-    var held = true;
-    for (var p = 0u; p < select(0u, 2u, whole); p++) {
-        let piece = 2u * unit + p;
-        let x_word = x[8u * piece];
-        let x_word_2 = x[8u * piece + 1u];
-        let x_word_3 = x[8u * piece + 2u];
-        let x_word_4 = x[8u * piece + 3u];
-        let x_word_5 = x[8u * piece + 4u];
-        let x_word_6 = x[8u * piece + 5u];
-        let x_word_7 = x[8u * piece + 6u];
-        let x_word_8 = x[8u * piece + 7u];
+    var word = 0u;
+    var failed = 0u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let piece = 16u * unit + p;
+        let x_word = x[2u * piece];
+        let x_word_2 = x[2u * piece + 1u];
         let y_codes = quantize_linear_quick_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u), scale, zero_point);
-        let y_codes_2 = quantize_linear_quick_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u), scale, zero_point);
-        let y_codes_3 = quantize_linear_quick_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u), scale, zero_point);
-        let y_codes_4 = quantize_linear_quick_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u), scale, zero_point);
-        held = held && all(((rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u))), scale) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_3 & 0xffffu, x_word_3 >> 16u, x_word_4 & 0xffffu, x_word_4 >> 16u))), scale)) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_5 & 0xffffu, x_word_5 >> 16u, x_word_6 & 0xffffu, x_word_6 >> 16u))), scale)) & rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word_7 & 0xffffu, x_word_7 >> 16u, x_word_8 & 0xffffu, x_word_8 >> 16u))), scale));
-        y[2u * piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
-        y[2u * piece + 1u] = ((((((y_codes_3.x | (y_codes_3.y << 4u)) | (y_codes_3.z << 8u)) | (y_codes_3.w << 12u)) | (y_codes_4.x << 16u)) | (y_codes_4.y << 20u)) | (y_codes_4.z << 24u)) | (y_codes_4.w << 28u);
+        failed |= u32(!all(rint_quotient_bf16_holds_4(convert_bf16_4(ieee_to_f32_float16_4(vec4u(x_word & 0xffffu, x_word >> 16u, x_word_2 & 0xffffu, x_word_2 >> 16u))), scale))) << (p / 2u);
+        word = select(word, 0u, (p % 2u) == 0u) | ((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * (p % 2u)));
+        y[piece / 2u] = word;
     }
-    let again = select(first, end, (whole && is_plain) && held);
-    for (var start = again; start < end; start += 8u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 8u, end); i++) {
-            word |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (4u * (i % 8u));
+    let redo = select(0xffffffffu, failed, whole && is_plain);
+    for (var p = 0u; p < select(8u, 0u, redo == 0u); p++) {
+        let from_element = 8u * (8u * unit + p);
+        let to_element = select(from_element, min(from_element + 8u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 8u) {
+            var word_2 = 0u;
+            for (var i = start; i < min(start + 8u, to_element); i++) {
+                word_2 |= quantize_linear((x[i / 2u] >> (16u * (i % 2u))) & 0xffffu, scale, zero_point) << (4u * (i % 8u));
+            }
+            y[start / 8u] = word_2;
         }
-        y[start / 8u] = word;
     }
 }
 

@@ -5,7 +5,7 @@
 //   y        float8e5m2  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -25,43 +25,58 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    var rest = (32u * unit + params.axis_start) % params.inner;
-    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
-    var held = true;
-    for (var p = 0u; p < select(0u, 8u, whole); p++) {
-        let piece = 8u * unit + p;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let scales = vec4u(y_scale[along], y_scale[along_2], y_scale[along_3], y_scale[along_4]);
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    let part = min(params.axis & (0u - params.axis), 4u);
+    let rows = 64u / part;
+    let walks = ((params.inner == 1u) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % rows) == 0u);
+    let columns = select(1u, params.axis / part, walks);
+    let base = unit / columns * (16u * columns) + unit % columns;
+    var failed = 0u;
+    let row = (4u * base + params.axis_start) / params.inner;
+    let rest = (4u * base + params.axis_start) % params.inner;
+    let inner_near = min(params.inner, 128u);
+    let inner_inverse = (inner_near + 65535u) / inner_near;
+    let rest_near = inner_near - min(params.inner - rest, inner_near);
+    let along = row % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest_near) + ahead) * vec4u(inner_inverse)) >> vec4u(16u);
+        let turns = ((vec4u(along_near) + passed) * vec4u(axis_inverse)) >> vec4u(16u);
+        let group = vec4u(along) + passed - turns * vec4u(params.axis);
+        let scales = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
         let is_plain = all(convert_quotient_float8e5m2_takes_s_4(scales));
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
-        let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
-        held = (held && is_plain) && all(convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales));
-        y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
-        rest = rest_5;
-        along = along_5;
-    }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 4u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 4u, end); i++) {
-            let group = (i + params.axis_start) / params.inner % params.axis;
-            let scale = y_scale[group];
-            word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = select(max((params.inner - (rest + ahead.x - passed.x * params.inner)) / 4u, 1u), 16u, walks);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = base + columns * p;
+            let x_word = x[4u * piece];
+            let x_word_2 = x[4u * piece + 1u];
+            let x_word_3 = x[4u * piece + 2u];
+            let x_word_4 = x[4u * piece + 3u];
+            let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
+            failed |= u32(!all(convert_quotient_float8e5m2_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales))) << p;
+            y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
         }
-        y[start / 4u] = word;
+    }
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (base + columns * p);
+        let to_element = select(from_element, min(from_element + 4u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 4u) {
+            var word = 0u;
+            for (var i = start; i < min(start + 4u, to_element); i++) {
+                let group = (i + params.axis_start) / params.inner % params.axis;
+                let scale = y_scale[group];
+                word |= quantize_linear(x[i], scale) << (8u * (i % 4u));
+            }
+            y[start / 4u] = word;
+        }
     }
 }
 

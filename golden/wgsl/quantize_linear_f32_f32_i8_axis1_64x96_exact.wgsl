@@ -5,53 +5,42 @@
 //   y        int8     [64, 96]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 128 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;
-@group(0) @binding(1) var<storage, read> y_scale: array<vec4u>;
-@group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
+@group(0) @binding(1) var<storage, read> y_scale: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 48u) { return; }
-    let base = unit / 6u * 48u + unit % 6u;
-    let group_piece = 16u * base % 96u / 16u;
-    let y_scale_words = y_scale[4u * group_piece];
-    let y_scale_words_2 = y_scale[4u * group_piece + 1u];
-    let y_scale_words_3 = y_scale[4u * group_piece + 2u];
-    let y_scale_words_4 = y_scale[4u * group_piece + 3u];
-    let scales = y_scale_words;
-    let scales_2 = y_scale_words_2;
-    let scales_3 = y_scale_words_3;
-    let scales_4 = y_scale_words_4;
-    let is_plain = all(((rint_quotient_takes_s_4(scales) & rint_quotient_takes_s_4(scales_2)) & rint_quotient_takes_s_4(scales_3)) & rint_quotient_takes_s_4(scales_4));
-    var held = true;
-    for (var p = 0u; p < 8u; p++) {
-        let piece = base + 6u * p;
-        let x_words = x[4u * piece];
-        let x_words_2 = x[4u * piece + 1u];
-        let x_words_3 = x[4u * piece + 2u];
-        let x_words_4 = x[4u * piece + 3u];
+    if (unit >= 96u) { return; }
+    let base = unit / 24u * 384u + unit % 24u;
+    var failed = 0u;
+    let along = 4u * base % 96u;
+    let turns = ((vec4u(along) + vec4u(0u, 1u, 2u, 3u)) * vec4u(683u)) >> vec4u(16u);
+    let group = vec4u(along) + vec4u(0u, 1u, 2u, 3u) - turns * vec4u(96u);
+    let scales = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
+    let is_plain = all(rint_quotient_takes_s_4(scales));
+    for (var p = 0u; p < 16u; p++) {
+        let piece = base + 24u * p;
+        let x_words = x[piece];
         let y_codes = quantize_linear_quick_4_vv(x_words, scales);
-        let y_codes_2 = quantize_linear_quick_4_vv(x_words_2, scales_2);
-        let y_codes_3 = quantize_linear_quick_4_vv(x_words_3, scales_3);
-        let y_codes_4 = quantize_linear_quick_4_vv(x_words_4, scales_4);
-        held = held && all(((rint_quotient_holds_4_vv(x_words, scales) & rint_quotient_holds_4_vv(x_words_2, scales_2)) & rint_quotient_holds_4_vv(x_words_3, scales_3)) & rint_quotient_holds_4_vv(x_words_4, scales_4));
-        y[piece] = vec4u(((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u), ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u), ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u), ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u));
+        failed |= u32(!all(rint_quotient_holds_4_vv(x_words, scales))) << p;
+        y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    let again = select(0u, 8u, is_plain && held);
-    for (var p = again; p < 8u; p++) {
-        let from_element = 16u * (base + 6u * p);
-        let to_element = from_element + 16u;
+    let redo = select(0xffffffffu, failed, is_plain);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (base + 24u * p);
+        let to_element = select(from_element, from_element + 4u, ((redo >> p) & 1u) == 1u);
         for (var start = from_element; start < to_element; start += 4u) {
             var word = 0u;
             for (var i = start; i < min(start + 4u, to_element); i++) {
-                let group = i % 96u;
-                let scale = y_scale[group / 4u][group % 4u];
+                let group_2 = i % 96u;
+                let scale = y_scale[group_2];
                 word |= quantize_linear(x[i / 4u][i % 4u], scale) << (8u * (i % 4u));
             }
-            y[start / 16u][start / 4u % 4u] = word;
+            y[start / 4u] = word;
         }
     }
 }

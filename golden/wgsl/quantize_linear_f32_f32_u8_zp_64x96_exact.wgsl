@@ -6,44 +6,38 @@
 //   y             uint8    [64, 96]  4 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 2 workgroups of 128; an invocation computes 32 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
 @group(0) @binding(2) var<storage, read> y_zero_point: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<vec4u>;
+@group(0) @binding(3) var<storage, read_write> y: array<u32>;
 
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 192u) { return; }
+    if (unit >= 96u) { return; }
     let scale = y_scale[0u];
     let zero_point = zero_extend_uint8(y_zero_point[0u] & 255u);
     let is_plain = rint_quotient_takes_s(scale);
-    var held = true;
-    for (var p = 0u; p < 2u; p++) {
-        let piece = unit + 192u * p;
-        let x_words = x[4u * piece];
-        let x_words_2 = x[4u * piece + 1u];
-        let x_words_3 = x[4u * piece + 2u];
-        let x_words_4 = x[4u * piece + 3u];
+    var failed = 0u;
+    for (var p = 0u; p < 16u; p++) {
+        let piece = unit + 96u * p;
+        let x_words = x[piece];
         let y_codes = quantize_linear_quick_4(x_words, scale, zero_point);
-        let y_codes_2 = quantize_linear_quick_4(x_words_2, scale, zero_point);
-        let y_codes_3 = quantize_linear_quick_4(x_words_3, scale, zero_point);
-        let y_codes_4 = quantize_linear_quick_4(x_words_4, scale, zero_point);
-        held = held && all(((rint_quotient_holds_4(x_words, scale) & rint_quotient_holds_4(x_words_2, scale)) & rint_quotient_holds_4(x_words_3, scale)) & rint_quotient_holds_4(x_words_4, scale));
-        y[piece] = vec4u(((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u), ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u), ((y_codes_3.x | (y_codes_3.y << 8u)) | (y_codes_3.z << 16u)) | (y_codes_3.w << 24u), ((y_codes_4.x | (y_codes_4.y << 8u)) | (y_codes_4.z << 16u)) | (y_codes_4.w << 24u));
+        failed |= u32(!all(rint_quotient_holds_4(x_words, scale))) << p;
+        y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
     }
-    let again = select(0u, 2u, is_plain && held);
-    for (var p = again; p < 2u; p++) {
-        let from_element = 16u * (unit + 192u * p);
-        let to_element = from_element + 16u;
+    let redo = select(0xffffffffu, failed, is_plain);
+    for (var p = 0u; p < select(16u, 0u, redo == 0u); p++) {
+        let from_element = 4u * (unit + 96u * p);
+        let to_element = select(from_element, from_element + 4u, ((redo >> p) & 1u) == 1u);
         for (var start = from_element; start < to_element; start += 4u) {
             var word = 0u;
             for (var i = start; i < min(start + 4u, to_element); i++) {
                 word |= quantize_linear(x[i / 4u][i % 4u], scale, zero_point) << (8u * (i % 4u));
             }
-            y[start / 16u][start / 4u % 4u] = word;
+            y[start / 4u] = word;
         }
     }
 }

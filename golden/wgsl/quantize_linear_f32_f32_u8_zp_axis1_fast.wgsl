@@ -6,7 +6,7 @@
 //   y             uint8    4 in a word, first in the lowest bits
 //
 // Numerics: fast, native arithmetic, with the error that the sidecar states.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -27,65 +27,52 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    let walks = ((((params.inner == 1u) && ((params.axis % 4u) == 0u)) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % 8u) == 0u)) && ((params.axis_start % 4u) == 0u);
-    let alike = walks || (((params.inner % 32u) == 0u) && ((params.axis_start % 32u) == 0u));
-    let columns = select(1u, params.axis / 4u, walks);
-    let base = unit / columns * (8u * columns) + unit % columns;
-    let step = u32(walks);
-    let group = (4u * base + params.axis_start) / params.inner % params.axis;
-    let y_scale_word = y_scale[group];
-    let y_scale_word_2 = y_scale[group + step];
-    let y_scale_word_3 = y_scale[group + 2u * step];
-    let y_scale_word_4 = y_scale[group + 3u * step];
-    let scales = vec4u(y_scale_word, y_scale_word_2, y_scale_word_3, y_scale_word_4);
-    let y_zero_point_word = y_zero_point[group / 4u];
-    let y_zero_point_code = (y_zero_point_word >> (8u * (group % 4u))) & 255u;
-    let zero_points = zero_extend_uint8_4(select(vec4u(y_zero_point_code), unpack4xU8(y_zero_point_word), walks));
-    for (var p = 0u; p < select(0u, 8u, whole && alike); p++) {
-        let piece = base + columns * p;
-        let x_word = x[4u * piece];
-        let x_word_2 = x[4u * piece + 1u];
-        let x_word_3 = x[4u * piece + 2u];
-        let x_word_4 = x[4u * piece + 3u];
-        let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales, zero_points);
-        y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    let part = min(params.axis & (0u - params.axis), 4u);
+    let rows = 64u / part;
+    let walks = ((params.inner == 1u) && ((params.n % params.axis) == 0u)) && ((params.n / params.axis % rows) == 0u);
+    let columns = select(1u, params.axis / part, walks);
+    let base = unit / columns * (16u * columns) + unit % columns;
+    let row = (4u * base + params.axis_start) / params.inner;
+    let rest = (4u * base + params.axis_start) % params.inner;
+    let inner_near = min(params.inner, 128u);
+    let inner_inverse = (inner_near + 65535u) / inner_near;
+    let rest_near = inner_near - min(params.inner - rest, inner_near);
+    let along = row % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest_near) + ahead) * vec4u(inner_inverse)) >> vec4u(16u);
+        let turns = ((vec4u(along_near) + passed) * vec4u(axis_inverse)) >> vec4u(16u);
+        let group = vec4u(along) + passed - turns * vec4u(params.axis);
+        let scales = vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w]);
+        let zero_points = zero_extend_uint8_4((vec4u(y_zero_point[group.x / 4u], y_zero_point[group.y / 4u], y_zero_point[group.z / 4u], y_zero_point[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u));
+        span = select(max((params.inner - (rest + ahead.x - passed.x * params.inner)) / 4u, 1u), 16u, walks);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = base + columns * p;
+            let x_word = x[4u * piece];
+            let x_word_2 = x[4u * piece + 1u];
+            let x_word_3 = x[4u * piece + 2u];
+            let x_word_4 = x[4u * piece + 3u];
+            let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales, zero_points);
+            y[piece] = ((y_codes.x | (y_codes.y << 8u)) | (y_codes.z << 16u)) | (y_codes.w << 24u);
+        }
     }
-    var rest = (32u * unit + params.axis_start) % params.inner;
-    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
-    for (var p_2 = 0u; p_2 < select(0u, 8u, whole && !alike); p_2++) {
-        let piece_2 = 8u * unit + p_2;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let scales_2 = vec4u(y_scale[along], y_scale[along_2], y_scale[along_3], y_scale[along_4]);
-        let zero_points_2 = zero_extend_uint8_4(vec4u((y_zero_point[along / 4u] >> (8u * (along % 4u))) & 255u, (y_zero_point[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_zero_point[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_zero_point[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u));
-        let x_word_5 = x[4u * piece_2];
-        let x_word_6 = x[4u * piece_2 + 1u];
-        let x_word_7 = x[4u * piece_2 + 2u];
-        let x_word_8 = x[4u * piece_2 + 3u];
-        let y_codes_2 = quantize_linear_quick_4_vvv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2, zero_points_2);
-        y[piece_2] = ((y_codes_2.x | (y_codes_2.y << 8u)) | (y_codes_2.z << 16u)) | (y_codes_2.w << 24u);
-        rest = rest_5;
-        along = along_5;
-    }
-    let again = select(0u, 8u, whole);
-    for (var p = again; p < 8u; p++) {
+    let again = select(0u, 16u, whole);
+    for (var p = again; p < 16u; p++) {
         let from_element = 4u * (base + columns * p);
         let to_element = min(from_element + 4u, params.n);
         for (var start = from_element; start < to_element; start += 4u) {
             var word = 0u;
             for (var i = start; i < min(start + 4u, to_element); i++) {
-                let group_2 = (i + params.axis_start) / params.inner % params.axis;
-                let scale = y_scale[group_2];
-                let zero_point = zero_extend_uint8((y_zero_point[group_2 / 4u] >> (8u * (group_2 % 4u))) & 255u);
+                let group = (i + params.axis_start) / params.inner % params.axis;
+                let scale = y_scale[group];
+                let zero_point = zero_extend_uint8((y_zero_point[group / 4u] >> (8u * (group % 4u))) & 255u);
                 word |= quantize_linear(x[i], scale, zero_point) << (8u * (i % 4u));
             }
             y[start / 4u] = word;

@@ -5,7 +5,7 @@
 //   y        uint2    [7, 11, 37]  16 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 1 workgroup of 128; an invocation computes 32 elements.
+// Dispatch: 1 workgroup of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -14,68 +14,43 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 90u) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, 2849u);
-    let whole = (end - first) == 32u;
-    var along = 32u * unit % 37u;
-    var held = true;
-    for (var p = 0u; p < select(0u, 2u, whole); p++) {
-        let piece = 2u * unit + p;
-        let along_2 = select(along + 1u, 0u, (along + 1u) == 37u);
-        let along_3 = select(along_2 + 1u, 0u, (along_2 + 1u) == 37u);
-        let along_4 = select(along_3 + 1u, 0u, (along_3 + 1u) == 37u);
-        let along_5 = select(along_4 + 1u, 0u, (along_4 + 1u) == 37u);
-        let along_6 = select(along_5 + 1u, 0u, (along_5 + 1u) == 37u);
-        let along_7 = select(along_6 + 1u, 0u, (along_6 + 1u) == 37u);
-        let along_8 = select(along_7 + 1u, 0u, (along_7 + 1u) == 37u);
-        let along_9 = select(along_8 + 1u, 0u, (along_8 + 1u) == 37u);
-        let along_10 = select(along_9 + 1u, 0u, (along_9 + 1u) == 37u);
-        let along_11 = select(along_10 + 1u, 0u, (along_10 + 1u) == 37u);
-        let along_12 = select(along_11 + 1u, 0u, (along_11 + 1u) == 37u);
-        let along_13 = select(along_12 + 1u, 0u, (along_12 + 1u) == 37u);
-        let along_14 = select(along_13 + 1u, 0u, (along_13 + 1u) == 37u);
-        let along_15 = select(along_14 + 1u, 0u, (along_14 + 1u) == 37u);
-        let along_16 = select(along_15 + 1u, 0u, (along_15 + 1u) == 37u);
-        let along_17 = select(along_16 + 1u, 0u, (along_16 + 1u) == 37u);
-        let scales = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along], y_scale[along_2], y_scale[along_3], y_scale[along_4])));
-        let scales_2 = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along_5], y_scale[along_6], y_scale[along_7], y_scale[along_8])));
-        let scales_3 = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along_9], y_scale[along_10], y_scale[along_11], y_scale[along_12])));
-        let scales_4 = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[along_13], y_scale[along_14], y_scale[along_15], y_scale[along_16])));
-        let is_plain = all(((rint_quotient_takes_s_4(scales) & rint_quotient_takes_s_4(scales_2)) & rint_quotient_takes_s_4(scales_3)) & rint_quotient_takes_s_4(scales_4));
-        let x_word = x[16u * piece];
-        let x_word_2 = x[16u * piece + 1u];
-        let x_word_3 = x[16u * piece + 2u];
-        let x_word_4 = x[16u * piece + 3u];
-        let x_word_5 = x[16u * piece + 4u];
-        let x_word_6 = x[16u * piece + 5u];
-        let x_word_7 = x[16u * piece + 6u];
-        let x_word_8 = x[16u * piece + 7u];
-        let x_word_9 = x[16u * piece + 8u];
-        let x_word_10 = x[16u * piece + 9u];
-        let x_word_11 = x[16u * piece + 10u];
-        let x_word_12 = x[16u * piece + 11u];
-        let x_word_13 = x[16u * piece + 12u];
-        let x_word_14 = x[16u * piece + 13u];
-        let x_word_15 = x[16u * piece + 14u];
-        let x_word_16 = x[16u * piece + 15u];
+    if (unit >= 45u) { return; }
+    let first = 64u * unit;
+    let end = min(first + 64u, 2849u);
+    let whole = (end - first) == 64u;
+    var word = 0u;
+    var failed = 0u;
+    let along = first % 37u;
+    for (var p = 0u; p < select(0u, 16u, whole); p++) {
+        let ahead = vec4u(4u * p) + vec4u(0u, 1u, 2u, 3u);
+        let turns = ((vec4u(along) + ahead) * vec4u(1772u)) >> vec4u(16u);
+        let group = vec4u(along) + ahead - turns * vec4u(37u);
+        let scales = i32_to_f32_4(sign_extend_int32_4(vec4u(y_scale[group.x], y_scale[group.y], y_scale[group.z], y_scale[group.w])));
+        let is_plain = all(rint_quotient_takes_s_4(scales));
+        failed = select(0xffffffffu, failed, is_plain);
+        let piece = 16u * unit + p;
+        let x_word = x[4u * piece];
+        let x_word_2 = x[4u * piece + 1u];
+        let x_word_3 = x[4u * piece + 2u];
+        let x_word_4 = x[4u * piece + 3u];
         let y_codes = quantize_linear_quick_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales);
-        let y_codes_2 = quantize_linear_quick_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2);
-        let y_codes_3 = quantize_linear_quick_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3);
-        let y_codes_4 = quantize_linear_quick_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4);
-        held = (held && is_plain) && all(((rint_quotient_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales) & rint_quotient_holds_4_vv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), scales_2)) & rint_quotient_holds_4_vv(vec4u(x_word_9, x_word_10, x_word_11, x_word_12), scales_3)) & rint_quotient_holds_4_vv(vec4u(x_word_13, x_word_14, x_word_15, x_word_16), scales_4));
-        y[piece] = ((((((((((((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) | (y_codes_2.x << 8u)) | (y_codes_2.y << 10u)) | (y_codes_2.z << 12u)) | (y_codes_2.w << 14u)) | (y_codes_3.x << 16u)) | (y_codes_3.y << 18u)) | (y_codes_3.z << 20u)) | (y_codes_3.w << 22u)) | (y_codes_4.x << 24u)) | (y_codes_4.y << 26u)) | (y_codes_4.z << 28u)) | (y_codes_4.w << 30u);
-        along = along_17;
+        failed |= u32(!all(rint_quotient_holds_4_vv(vec4u(x_word, x_word_2, x_word_3, x_word_4), scales))) << (p / 4u);
+        word = select(word, 0u, (p % 4u) == 0u) | ((((y_codes.x | (y_codes.y << 2u)) | (y_codes.z << 4u)) | (y_codes.w << 6u)) << (8u * (p % 4u)));
+        y[piece / 4u] = word;
     }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 16u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 16u, end); i++) {
-            let group = i % 37u;
-            let scale = i32_to_f32(sign_extend_int32(y_scale[group]));
-            word |= quantize_linear(x[i], scale) << (2u * (i % 16u));
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(4u, 0u, redo == 0u); p++) {
+        let from_element = 16u * (4u * unit + p);
+        let to_element = select(from_element, min(from_element + 16u, 2849u), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 16u) {
+            var word_2 = 0u;
+            for (var i = start; i < min(start + 16u, to_element); i++) {
+                let group = i % 37u;
+                let scale = i32_to_f32(sign_extend_int32(y_scale[group]));
+                word_2 |= quantize_linear(x[i], scale) << (2u * (i % 16u));
+            }
+            y[start / 16u] = word_2;
         }
-        y[start / 16u] = word;
     }
 }
 

@@ -34,7 +34,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let bit = 32u * number;
         var word = 0u;
         for (var i = first + bit / 6u; i < min(first + (bit + 37u) / 6u, end); i++) {
-            let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+            let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
             let scale = e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u);
             let y_zero_point_bit = 6u * (group % 16u);
             let y_zero_point_at = group / 16u * 3u + y_zero_point_bit / 32u;

@@ -6,7 +6,7 @@
 //   y             int4        8 in a word, first in the lowest bits
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: any shape, from the uniform parameters; an invocation computes 32 elements.
+// Dispatch: any shape, from the uniform parameters; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> y_scale: array<u32>;
@@ -27,62 +27,58 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.y * (params.groups_x * 128u) + id.x;
     if (unit >= params.units) { return; }
-    let first = 32u * unit;
-    let end = min(first + 32u, params.n);
-    let whole = (end - first) == 32u;
-    var rest = (32u * unit + params.axis_start) % params.inner;
-    var along = (32u * unit + params.axis_start) / params.inner % params.axis;
-    var held = true;
-    for (var p = 0u; p < select(0u, 4u, whole); p++) {
-        let piece = 4u * unit + p;
-        let rest_2 = select(rest + 1u, 0u, (rest + 1u) == params.inner);
-        let along_2 = select(along + u32(rest_2 == 0u), 0u, (along + u32(rest_2 == 0u)) == params.axis);
-        let rest_3 = select(rest_2 + 1u, 0u, (rest_2 + 1u) == params.inner);
-        let along_3 = select(along_2 + u32(rest_3 == 0u), 0u, (along_2 + u32(rest_3 == 0u)) == params.axis);
-        let rest_4 = select(rest_3 + 1u, 0u, (rest_3 + 1u) == params.inner);
-        let along_4 = select(along_3 + u32(rest_4 == 0u), 0u, (along_3 + u32(rest_4 == 0u)) == params.axis);
-        let rest_5 = select(rest_4 + 1u, 0u, (rest_4 + 1u) == params.inner);
-        let along_5 = select(along_4 + u32(rest_5 == 0u), 0u, (along_4 + u32(rest_5 == 0u)) == params.axis);
-        let rest_6 = select(rest_5 + 1u, 0u, (rest_5 + 1u) == params.inner);
-        let along_6 = select(along_5 + u32(rest_6 == 0u), 0u, (along_5 + u32(rest_6 == 0u)) == params.axis);
-        let rest_7 = select(rest_6 + 1u, 0u, (rest_6 + 1u) == params.inner);
-        let along_7 = select(along_6 + u32(rest_7 == 0u), 0u, (along_6 + u32(rest_7 == 0u)) == params.axis);
-        let rest_8 = select(rest_7 + 1u, 0u, (rest_7 + 1u) == params.inner);
-        let along_8 = select(along_7 + u32(rest_8 == 0u), 0u, (along_7 + u32(rest_8 == 0u)) == params.axis);
-        let rest_9 = select(rest_8 + 1u, 0u, (rest_8 + 1u) == params.inner);
-        let along_9 = select(along_8 + u32(rest_9 == 0u), 0u, (along_8 + u32(rest_9 == 0u)) == params.axis);
-        let scales = convert_ieee_float16_4(e8m0_to_f32_4(vec4u((y_scale[along / 4u] >> (8u * (along % 4u))) & 255u, (y_scale[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_scale[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_scale[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u)));
-        let scales_2 = convert_ieee_float16_4(e8m0_to_f32_4(vec4u((y_scale[along_5 / 4u] >> (8u * (along_5 % 4u))) & 255u, (y_scale[along_6 / 4u] >> (8u * (along_6 % 4u))) & 255u, (y_scale[along_7 / 4u] >> (8u * (along_7 % 4u))) & 255u, (y_scale[along_8 / 4u] >> (8u * (along_8 % 4u))) & 255u)));
-        let zero_points = sign_extend_int4_4(vec4u((y_zero_point[along / 8u] >> (4u * (along % 8u))) & 15u, (y_zero_point[along_2 / 8u] >> (4u * (along_2 % 8u))) & 15u, (y_zero_point[along_3 / 8u] >> (4u * (along_3 % 8u))) & 15u, (y_zero_point[along_4 / 8u] >> (4u * (along_4 % 8u))) & 15u));
-        let zero_points_2 = sign_extend_int4_4(vec4u((y_zero_point[along_5 / 8u] >> (4u * (along_5 % 8u))) & 15u, (y_zero_point[along_6 / 8u] >> (4u * (along_6 % 8u))) & 15u, (y_zero_point[along_7 / 8u] >> (4u * (along_7 % 8u))) & 15u, (y_zero_point[along_8 / 8u] >> (4u * (along_8 % 8u))) & 15u));
-        let y_scale_values = convert_to_f16_4(e8m0_to_f32_4(vec4u((y_scale[along / 4u] >> (8u * (along % 4u))) & 255u, (y_scale[along_2 / 4u] >> (8u * (along_2 % 4u))) & 255u, (y_scale[along_3 / 4u] >> (8u * (along_3 % 4u))) & 255u, (y_scale[along_4 / 4u] >> (8u * (along_4 % 4u))) & 255u)));
-        let y_scale_values_2 = convert_to_f16_4(e8m0_to_f32_4(vec4u((y_scale[along_5 / 4u] >> (8u * (along_5 % 4u))) & 255u, (y_scale[along_6 / 4u] >> (8u * (along_6 % 4u))) & 255u, (y_scale[along_7 / 4u] >> (8u * (along_7 % 4u))) & 255u, (y_scale[along_8 / 4u] >> (8u * (along_8 % 4u))) & 255u)));
-        let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values) & rint_quotient_f16_takes_s_4(y_scale_values_2));
-        let x_word = x[8u * piece];
-        let x_word_2 = x[8u * piece + 1u];
-        let x_word_3 = x[8u * piece + 2u];
-        let x_word_4 = x[8u * piece + 3u];
-        let x_word_5 = x[8u * piece + 4u];
-        let x_word_6 = x[8u * piece + 5u];
-        let x_word_7 = x[8u * piece + 6u];
-        let x_word_8 = x[8u * piece + 7u];
-        let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, y_scale_values);
-        let y_codes_2 = quantize_linear_quick_4_vvv(vec4u(x_word_5, x_word_6, x_word_7, x_word_8), zero_points_2, y_scale_values_2);
-        held = (held && is_plain) && all((rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4))), y_scale_values)) & (rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word_5, x_word_6, x_word_7, x_word_8))), y_scale_values_2)));
-        y[piece] = ((((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) | (y_codes_2.x << 16u)) | (y_codes_2.y << 20u)) | (y_codes_2.z << 24u)) | (y_codes_2.w << 28u);
-        rest = rest_9;
-        along = along_9;
-    }
-    let again = select(first, end, whole && held);
-    for (var start = again; start < end; start += 8u) {
-        var word = 0u;
-        for (var i = start; i < min(start + 8u, end); i++) {
-            let group = (i + params.axis_start) / params.inner % params.axis;
-            let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
-            let zero_point = sign_extend_int4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
-            word |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));
+    let first = 64u * unit;
+    let end = min(first + 64u, params.n);
+    let whole = (end - first) == 64u;
+    var word = 0u;
+    var failed = 0u;
+    let row = (first + params.axis_start) / params.inner;
+    let rest = (first + params.axis_start) % params.inner;
+    let inner_near = min(params.inner, 128u);
+    let inner_inverse = (inner_near + 65535u) / inner_near;
+    let rest_near = inner_near - min(params.inner - rest, inner_near);
+    let along = row % params.axis;
+    let axis_near = min(params.axis, 128u);
+    let axis_inverse = (axis_near + 65535u) / axis_near;
+    let along_near = axis_near - min(params.axis - along, axis_near);
+    var span = 1u;
+    for (var from_piece = 0u; from_piece < select(0u, 16u, whole); from_piece += span) {
+        let ahead = vec4u(4u * from_piece) + vec4u(0u, 1u, 2u, 3u);
+        let passed = ((vec4u(rest_near) + ahead) * vec4u(inner_inverse)) >> vec4u(16u);
+        let turns = ((vec4u(along_near) + passed) * vec4u(axis_inverse)) >> vec4u(16u);
+        let group = vec4u(along) + passed - turns * vec4u(params.axis);
+        let scales = convert_ieee_float16_4(e8m0_to_f32_4((vec4u(y_scale[group.x / 4u], y_scale[group.y / 4u], y_scale[group.z / 4u], y_scale[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u)));
+        let zero_points = sign_extend_int4_4((vec4u(y_zero_point[group.x / 8u], y_zero_point[group.y / 8u], y_zero_point[group.z / 8u], y_zero_point[group.w / 8u]) >> (vec4u(4u) * (group % vec4u(8u)))) & vec4u(15u));
+        let y_scale_values = convert_to_f16_4(e8m0_to_f32_4((vec4u(y_scale[group.x / 4u], y_scale[group.y / 4u], y_scale[group.z / 4u], y_scale[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u)));
+        let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values));
+        failed = select(0xffffffffu, failed, is_plain);
+        span = max((params.inner - (rest + ahead.x - passed.x * params.inner)) / 4u, 1u);
+        for (var p = from_piece; p < min(from_piece + span, 16u); p++) {
+            let piece = 16u * unit + p;
+            let x_word = x[4u * piece];
+            let x_word_2 = x[4u * piece + 1u];
+            let x_word_3 = x[4u * piece + 2u];
+            let x_word_4 = x[4u * piece + 3u];
+            let y_codes = quantize_linear_quick_4_vvv(vec4u(x_word, x_word_2, x_word_3, x_word_4), zero_points, y_scale_values);
+            failed |= u32(!all(rint_quotient_f16_takes_x_4(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4)))) & rint_quotient_f16_holds_4_vv(i32_to_narrow_float16_4(sign_extend_int32_4(vec4u(x_word, x_word_2, x_word_3, x_word_4))), y_scale_values))) << (p / 2u);
+            word = select(word, 0u, (p % 2u) == 0u) | ((((y_codes.x | (y_codes.y << 4u)) | (y_codes.z << 8u)) | (y_codes.w << 12u)) << (16u * (p % 2u)));
+            y[piece / 2u] = word;
         }
-        y[start / 8u] = word;
+    }
+    let redo = select(0xffffffffu, failed, whole);
+    for (var p = 0u; p < select(8u, 0u, redo == 0u); p++) {
+        let from_element = 8u * (8u * unit + p);
+        let to_element = select(from_element, min(from_element + 8u, params.n), ((redo >> p) & 1u) == 1u);
+        for (var start = from_element; start < to_element; start += 8u) {
+            var word_2 = 0u;
+            for (var i = start; i < min(start + 8u, to_element); i++) {
+                let group = (i + params.axis_start) / params.inner % params.axis;
+                let scale = convert_ieee_float16(e8m0_to_f32((y_scale[group / 4u] >> (8u * (group % 4u))) & 255u));
+                let zero_point = sign_extend_int4((y_zero_point[group / 8u] >> (4u * (group % 8u))) & 15u);
+                word_2 |= quantize_linear(x[i], scale, zero_point) << (4u * (i % 8u));
+            }
+            y[start / 8u] = word_2;
+        }
     }
 }
 

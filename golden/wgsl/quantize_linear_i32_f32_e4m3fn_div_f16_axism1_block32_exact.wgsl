@@ -30,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     let end = min(first + 4u, params.n);
     var word = 0u;
     for (var i = first; i < end; i++) {
-        let group = ((i + params.axis_start) / params.inner / params.axis * params.blocks + (i + params.axis_start) / params.inner % params.axis / 32u) * params.inner + (i + params.axis_start) % params.inner;
+        let group = (i + params.axis_start) / params.axis * params.blocks + (i + params.axis_start) % params.axis / 32u;
         let y_scale_value = convert_to_f16(y_scale[group]);
         word |= quantize_linear_quick(x[i], y_scale_value) << (8u * (i % 4u));
     }

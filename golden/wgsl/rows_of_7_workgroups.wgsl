@@ -5,7 +5,7 @@
 //   y        float32  [3, 10000]  1 a word
 //
 // Numerics: exact, bit-exact where f32 products of normal numbers round to nearest even, as on every known device.
-// Dispatch: 2 workgroups of 128; an invocation computes 128 elements.
+// Dispatch: 4 workgroups of 128; an invocation computes 64 elements.
 
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read> x_scale: array<u32>;
@@ -14,28 +14,21 @@
 @compute @workgroup_size(128)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let unit = id.x;
-    if (unit >= 235u) { return; }
-    let first = 128u * unit;
-    let end = min(first + 128u, 30000u);
-    let whole = (end - first) == 128u;
+    if (unit >= 469u) { return; }
+    let first = 64u * unit;
+    let end = min(first + 64u, 30000u);
+    let whole = (end - first) == 64u;
     let scale = x_scale[0u];
     let is_plain = scale_product_takes_s(scale);
     for (var p = 0u; p < select(0u, 8u, whole); p++) {
         let piece = 8u * unit + p;
-        let x_word = x[2u * piece];
-        let x_word_2 = x[2u * piece + 1u];
+        let x_word = x[piece];
         let x_nibbles = unpack4xU8(x_word & 0xf0f0f0fu);
         let x_nibbles_2 = unpack4xU8((x_word >> 4u) & 0xf0f0f0fu);
-        let x_nibbles_3 = unpack4xU8(x_word_2 & 0xf0f0f0fu);
-        let x_nibbles_4 = unpack4xU8((x_word_2 >> 4u) & 0xf0f0f0fu);
         let y_codes = dequantize_linear_quick_4(vec4u(x_nibbles.x, x_nibbles_2.x, x_nibbles.y, x_nibbles_2.y), scale);
         let y_codes_2 = dequantize_linear_quick_4(vec4u(x_nibbles.z, x_nibbles_2.z, x_nibbles.w, x_nibbles_2.w), scale);
-        let y_codes_3 = dequantize_linear_quick_4(vec4u(x_nibbles_3.x, x_nibbles_4.x, x_nibbles_3.y, x_nibbles_4.y), scale);
-        let y_codes_4 = dequantize_linear_quick_4(vec4u(x_nibbles_3.z, x_nibbles_4.z, x_nibbles_3.w, x_nibbles_4.w), scale);
-        y[4u * piece] = y_codes;
-        y[4u * piece + 1u] = y_codes_2;
-        y[4u * piece + 2u] = y_codes_3;
-        y[4u * piece + 3u] = y_codes_4;
+        y[2u * piece] = y_codes;
+        y[2u * piece + 1u] = y_codes_2;
     }
     let again = select(first, end, whole && is_plain);
     for (var i = again; i < end; i++) {

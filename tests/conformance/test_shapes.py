@@ -66,7 +66,7 @@ def fold(shape: tuple[int, ...] | None) -> Kernel:
         zero_point=True,
         granularity=per_axis(0),
         shape=shape,
-        target="webgpu:max_workgroups_per_dimension=7,workgroup_size=64,lanes=64",
+        target="webgpu:max_workgroups_per_dimension=7,workgroup_size=64,lanes=16",
     )
 
 
