@@ -35,7 +35,7 @@ def operations(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
 
 
 def cost_of(op: str, **choices: Any) -> KernelCost:  # noqa: ANN401 - what `qgen.compile` takes
-    compiled = qgen.compile(op, **choices).compiled
+    compiled = qgen.compile(op, **{"target": "webgpu:lanes=128"} | choices).compiled
     (cost,) = count_costs(compiled.legal, compiled.plans)
     return cost
 

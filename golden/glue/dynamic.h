@@ -182,7 +182,7 @@ static inline void dynamic_measure(const dynamic_extents *extents, int64_t *coun
 
 static inline const char *dynamic_dispatch(const dynamic_extents *extents, dynamic_run *run) {
     if (!(extents->count <= INT64_C(4294967168))) return "needs count <= 4294967168";
-    const int64_t invocations = qgen_ceil_div(extents->count, 32);
+    const int64_t invocations = qgen_ceil_div(extents->count, 64);
     const int64_t workgroups = qgen_ceil_div(invocations, 128);
     const int64_t workgroups_x = qgen_min(workgroups, 65535);
     if (!(qgen_ceil_div(workgroups, qgen_max(workgroups_x, 1)) <= 65535)) return "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535";

@@ -120,7 +120,7 @@ function measure({ count }) {
 /** Returns the contents of the uniforms and the workgroups of each pass. */
 function dispatch({ count }) {
   check(count <= 4294967168, 'needs count <= 4294967168');
-  const invocations = Math.ceil(count / 32);
+  const invocations = Math.ceil(count / 64);
   const workgroups = Math.ceil(invocations / 128);
   const workgroupsX = Math.min(workgroups, 65535);
   check(Math.ceil(workgroups / Math.max(workgroupsX, 1)) <= 65535, 'needs ceil(workgroups / max(workgroups_x, 1)) <= 65535');

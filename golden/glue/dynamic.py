@@ -147,7 +147,7 @@ def _measure(count: int) -> tuple[dict[str, int], dict[str, int]]:
 def _dispatch(count: int) -> tuple[dict[str, bytes], tuple[tuple[int, int, int], ...]]:
     """Return the contents of the uniforms and the workgroups of each pass."""
     _check(count <= 4294967168, "needs count <= 4294967168")
-    invocations = _ceil_div(count, 32)
+    invocations = _ceil_div(count, 64)
     workgroups = _ceil_div(invocations, 128)
     workgroups_x = min(workgroups, 65535)
     _check(_ceil_div(workgroups, max(workgroups_x, 1)) <= 65535, "needs ceil(workgroups / max(workgroups_x, 1)) <= 65535")

@@ -227,7 +227,7 @@ const fn dispatch(extents: Extents, offsets: [u64; TENSORS], sizes: [u64; TENSOR
     if !(extents.count <= 4294967168) {
         return Err("needs count <= 4294967168");
     }
-    let invocations = ceil_div(extents.count, 32);
+    let invocations = ceil_div(extents.count, 64);
     let workgroups = ceil_div(invocations, 128);
     let workgroups_x = least(workgroups, 65535);
     if !(ceil_div(workgroups, greatest(workgroups_x, 1)) <= 65535) {

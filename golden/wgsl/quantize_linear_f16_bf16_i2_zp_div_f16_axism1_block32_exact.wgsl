@@ -44,7 +44,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let turns = ((vec4u(along_near) + ahead) * vec4u(axis_inverse)) >> vec4u(16u);
         let along_2 = vec4u(along) + ahead - turns * vec4u(params.axis);
         let group = vec4u(slice) + turns * vec4u(params.blocks) + along_2 / vec4u(32u);
-        let scales = convert_ieee_float16_4(bf16_to_f32_4((vec4u(y_scale[group.x / 2u], y_scale[group.y / 2u], y_scale[group.z / 2u], y_scale[group.w / 2u]) >> (vec4u(16u) * (group % vec4u(2u)))) & vec4u(0xffffu)));
         let zero_points = sign_extend_int2_4((vec4u(y_zero_point[group.x / 16u], y_zero_point[group.y / 16u], y_zero_point[group.z / 16u], y_zero_point[group.w / 16u]) >> (vec4u(2u) * (group % vec4u(16u)))) & vec4u(3u));
         let y_scale_values = convert_to_f16_4(bf16_to_f32_4((vec4u(y_scale[group.x / 2u], y_scale[group.y / 2u], y_scale[group.z / 2u], y_scale[group.w / 2u]) >> (vec4u(16u) * (group % vec4u(2u)))) & vec4u(0xffffu)));
         let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values));
@@ -77,33 +76,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-fn convert_ieee_float16_4(x: vec4u) -> vec4u {
-    let magnitude = x & vec4u(0x7fffffffu);
-    return select(((x >> vec4u(31u)) << vec4u(15u)) | min(round_to_float16_4(magnitude), vec4u(0x7c00u)), vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16_4(magnitude: vec4u) -> vec4u {
-    let exponent = vec4i(magnitude >> vec4u(23u));
-    let biased = max(exponent, vec4i(1));
-    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
-    let shift = vec4u(min(vec4i(13) + max(vec4i(113) - biased, vec4i(0)), vec4i(26)));
-    return (vec4u(max(biased - vec4i(113), vec4i(0))) << vec4u(10u)) + round_shift_4_vv(significand, shift);
-}
-
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
-    let kept = value >> shift;
-    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
-    let half = vec4u(1u) << (shift - vec4u(1u));
-    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
-}
-
-fn bf16_to_f32_4(x: vec4u) -> vec4u {
-    let bits = x << vec4u(16u);
-    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
-}
-
 fn sign_extend_int2_4(code: vec4u) -> vec4i {
     return vec4i(code ^ vec4u(2u)) + vec4i(-2);
 }
@@ -115,6 +87,11 @@ fn convert_to_f16_4(x: vec4u) -> vec4u {
     let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
     let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
     return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+fn bf16_to_f32_4(x: vec4u) -> vec4u {
+    let bits = x << vec4u(16u);
+    return select(bits, vec4u(0x7fc00000u), (bits & vec4u(0x7fffffffu)) > vec4u(0x7f800000u));
 }
 
 fn rint_quotient_f16_takes_s_4(s: vec4u) -> vec4<bool> {

@@ -47,7 +47,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         let passed = ((vec4u(rest_near) + ahead) * vec4u(inner_inverse)) >> vec4u(16u);
         let turns = ((vec4u(along_near) + passed) * vec4u(axis_inverse)) >> vec4u(16u);
         let group = vec4u(along) + passed - turns * vec4u(params.axis);
-        let scales = convert_ieee_float16_4(e8m0_to_f32_4((vec4u(y_scale[group.x / 4u], y_scale[group.y / 4u], y_scale[group.z / 4u], y_scale[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u)));
         let zero_points = sign_extend_int4_4((vec4u(y_zero_point[group.x / 8u], y_zero_point[group.y / 8u], y_zero_point[group.z / 8u], y_zero_point[group.w / 8u]) >> (vec4u(4u) * (group % vec4u(8u)))) & vec4u(15u));
         let y_scale_values = convert_to_f16_4(e8m0_to_f32_4((vec4u(y_scale[group.x / 4u], y_scale[group.y / 4u], y_scale[group.z / 4u], y_scale[group.w / 4u]) >> (vec4u(8u) * (group % vec4u(4u)))) & vec4u(255u)));
         let is_plain = all(rint_quotient_f16_takes_s_4(y_scale_values));
@@ -82,11 +81,6 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
 }
 
-// A power of two, 2^(code - 127); the least is subnormal.
-fn e8m0_to_f32_4(code: vec4u) -> vec4u {
-    return select(select(code << vec4u(23u), vec4u(0x400000u), code == vec4u(0u)), vec4u(0x7fc00000u), code == vec4u(255u));
-}
-
 fn sign_extend_int4_4(code: vec4u) -> vec4i {
     return vec4i(code ^ vec4u(8u)) + vec4i(-8);
 }
@@ -98,6 +92,11 @@ fn convert_to_f16_4(x: vec4u) -> vec4u {
     let subnormal = bitcast<vec4u>(bitcast<vec4f>(select(magnitude, vec4u(0u), magnitude < vec4u(0x800000u))) + vec4f(0.5f)) - vec4u(0x3f000000u);
     let code = select(normal, subnormal, magnitude < vec4u(0x38800000u));
     return select(((x >> vec4u(16u)) & vec4u(0x8000u)) | code, vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
+}
+
+// A power of two, 2^(code - 127); the least is subnormal.
+fn e8m0_to_f32_4(code: vec4u) -> vec4u {
+    return select(select(code << vec4u(23u), vec4u(0x400000u), code == vec4u(0u)), vec4u(0x7fc00000u), code == vec4u(255u));
 }
 
 fn rint_quotient_f16_takes_s_4(s: vec4u) -> vec4<bool> {

@@ -13,7 +13,7 @@ from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
-from qgen.ir.rewrite import map_expr, walk_expr
+from qgen.ir.rewrite import map_expr, walk_body, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
 from qgen.passes.plan import Plan
 from qgen.passes.vectors import codes_of_words
@@ -155,6 +155,17 @@ class GroupDecoder:
         words = ir.Compose(tuple(ir.Load(operand, binary("/", lane, u32(dtype.layout.elements))) for lane in lanes), _U32X4)
         bits = ir.Binary("*", spread(u32(dtype.bits)), ir.Binary("%", number, each, _U32X4), _U32X4)
         return ir.Binary("&", ir.Binary(">>", words, bits, _U32X4), spread(u32(dtype.mask)), _U32X4)
+
+
+def used_lets(groups: list[ir.Stmt], quick: ir.Quick) -> list[ir.Stmt]:
+    """Return those statements that name what quick code uses, or what one of these uses."""
+    named = {node.name for node in walk_body((ir.Write("", quick.value, quick),)) if isinstance(node, ir.Name)}
+    found: list[ir.Stmt] = []
+    for stmt in reversed(groups):
+        if isinstance(stmt, ir.Let) and stmt.name in named:
+            found.append(stmt)
+            named |= {node.name for node in walk_expr(stmt.value) if isinstance(node, ir.Name)}
+    return found[::-1]
 
 
 def _lets(groups: list[ir.Stmt]) -> list[ir.Let]:

@@ -1,18 +1,22 @@
-"""The quick loop of an entry point: a piece of elements side by side at a time, loaded and stored 16 bytes wide where they lie so.
+"""The quick loops of an entry point: a piece of elements side by side in each round, loaded and stored 16 bytes wide where they lie so.
 
-    for p from 0u below 4u step 1 {
-        let piece: u32 = 4u * unit + p
-        let x_words: vec4<u32> = vector x[piece]
-        let y_codes: vec4<u32> = dequantize_linear_quick_4(unpack4xU8(x_words.x), zero_point, scale)
-        let y_codes_2: vec4<u32> = dequantize_linear_quick_4(unpack4xU8(x_words.y), zero_point, scale)
-        …
-        held = held && all(…)
-        store y[4u * piece] = y_codes
-        …
+    for from_piece from 0u below 16u step 8 {
+        let group: u32 = …
+        let scale: u32 = x_scale[group]
+        failed = if scale_product_takes_s(scale) then failed else 0xffffffffu
+        for p from from_piece below from_piece + 8u step 1 {
+            let piece: u32 = 16u * unit + p
+            let x_word: u32 = x[piece]
+            let y_codes: vec4<u32> = dequantize_linear_quick_4(unpack4xU8(x_word), zero_point, scale)
+            store vector y[piece] = y_codes
+        }
     }
 
-An invocation that has fewer elements than its lanes, at the end of the tensor, leaves all of them to the loops that are always right. Where
-pieces lie apart, the groups of all of them are the same ones, and decoded before the loop.
+The outer loop goes over spans of pieces that have the same groups; there is none where all of an invocation have one, or where pieces lie
+in rows below one another. `failed` has a bit for each piece that is to be computed again by the loops that are always right. An invocation
+that has fewer elements than its lanes, at the end of the tensor, leaves all of them to those.
+
+Where the code of an element is long, a round is four elements of a piece, and a word is stored as often as there is more of it.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from qgen.ir import nodes as ir
 from qgen.ir.program import Program
 from qgen.ir.rewrite import walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
-from qgen.passes.groups import GroupDecoder, Groups
+from qgen.passes.groups import GroupDecoder, Groups, used_lets
 from qgen.passes.lay import GroupLevel
 from qgen.passes.places import Places
 from qgen.passes.plan import Plan
@@ -128,6 +132,7 @@ class PiecePlacer:
         """Return the loops over spans of pieces that have the same groups, and over the pieces of each."""
         plan = self._plan
         shared, each = self._split(quick.holds)
+        groups = used_lets(groups, quick)
         places = None if plan.is_one and plan.span is not None else Places(plan, self._fresh)
         first = self._first if self._columns is None else binary("*", u32(plan.piece), self._base)
         before = [] if places is None else places.start(first)

@@ -35,7 +35,7 @@ PUBLISHED: Final = {
 GRANULARITIES: Final[dict[str, tuple[Granularity, tuple[int, ...], tuple[int, ...]]]] = {
     "quant-linear-vec4": (PerTensor(), (5, 7), ()),
     "quant-linear-scalar": (PerAxis(1), (2, 5, 3), (5,)),
-    "quant-linear-blocked-axis": (Blocked(-1, 3), (2, 7), (2, 3)),
+    "quant-linear-blocked-axis": (Blocked(1, 3), (2, 7), (2, 3)),
 }
 """By variant, a granularity, a shape of x and that of its scale."""
 

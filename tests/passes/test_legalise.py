@@ -15,7 +15,7 @@ from tests.runtime.stacks import LAVAPIPE
 KERNELS: dict[str, dict[str, Any]] = {
     "uint8": {"x": "uint8", "zero_point": True},
     "int4": {"x": "int4", "granularity": qgen.blocked(-1, 32)},
-    "float4": {"x": "float4e2m1", "granularity": qgen.per_axis(0), "shape": (5, 384)},
+    "uint4": {"x": "uint4", "granularity": qgen.per_axis(0), "shape": (5, 384)},
     "float8": {"x": "float8e5m2", "y": "float16", "shape": (1027,)},
 }
 

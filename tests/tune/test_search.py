@@ -37,7 +37,7 @@ def with_times(monkeypatch: pytest.MonkeyPatch, time_of: Callable[[Schedule, int
         schedules = []
         for run in runs:
             options = run.sidecar["target"]["options"]
-            schedules.append(Schedule(options.get("lanes", 128), options.get("workgroup_size", 128)))
+            schedules.append(Schedule(options.get("lanes", 64), options.get("workgroup_size", 128)))
         asked.append(schedules)
         for turn in range(rounds):
             done(turn + 1)
@@ -62,15 +62,15 @@ def test_an_adapter_times_what_it_runs(device: str) -> None:
 def test_a_kernel_is_tuned_on_an_adapter(device: str) -> None:
     kernel = dequantize(shape=(1 << 16,))
     (tuned,) = tune_kernels([kernel], device, rounds=3)
-    assert Schedule(128, 128) in tuned.ratios
+    assert Schedule(64, 128) in tuned.ratios
     assert len(tuned.ratios) == 12
     assert tuned.entry.key == describe_kernel(kernel.request)
-    assert tuned.is_default == (tuned.entry.schedule == Schedule(128, 128))
+    assert tuned.is_default == (tuned.entry.schedule == Schedule(64, 128))
     assert 0 < tuned.entry.time <= search.CLEARLY or tuned.is_default
 
 
 def test_the_fastest_schedule_is_chosen_and_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    best, own = Schedule(32, 128), Schedule(128, 128)
+    best, own = Schedule(32, 128), Schedule(64, 128)
     asked = with_times(monkeypatch, lambda schedule, run: (500 if run == 1 else 800) if schedule == best else 1000)
     shown: list[tuple[int, int]] = []
     (tuned,) = tune_kernels([dequantize(shape=(64,))], LAVAPIPE, rounds=1, show=lambda done, of: shown.append((done, of)))
@@ -87,13 +87,13 @@ def test_what_is_not_clearly_faster_is_not_chosen(again: int, monkeypatch: pytes
     with_times(monkeypatch, lambda schedule, run: (900 if run == 1 else again) if schedule == lucky else 1000)
     (tuned,) = tune_kernels([dequantize(shape=(64,))], LAVAPIPE, rounds=1)
     assert tuned.is_default
-    assert tuned.entry.schedule == Schedule(128, 128)
+    assert tuned.entry.schedule == Schedule(64, 128)
 
 
 def test_a_schedule_that_gives_a_wrong_bit_is_refused(monkeypatch: pytest.MonkeyPatch, golden: Goldens) -> None:
     def check(kernel: Kernel, device: str, *, rounds: int) -> CheckResult:
         result = check_kernel(kernel, device, rounds=rounds)
-        return replace(result, mismatches=1) if kernel.request.target.lanes == 64 else result
+        return replace(result, mismatches=1) if kernel.request.target.lanes == 128 else result
 
     monkeypatch.setattr(search, "check_kernel", check)
     with pytest.raises(QgenError, match="a schedule gives a wrong result") as caught:

@@ -11,12 +11,16 @@ from qgen.check import make_inputs, matrix_requests
 from qgen.evaluate.worst import worst_models
 from qgen.kernel import Kernel, compile_request
 from qgen.request import Request
+from qgen.target import load_target
 from tests.conformance.sample import cover, features
 from tests.worst.harness import check_under_models
 
 MODES: Final = ("strict", "exact")
 SHAPES: Final = {"per_tensor": (67,), "per_axis": (3, 23), "blocked": (2, 35)}
 """Elements of all kinds of inputs, of several groups, with incomplete last words and blocks."""
+
+FEW_LANES: Final = load_target("webgpu:lanes=16")
+"""An invocation goes through its elements one after the other: of a quarter of them there are four times as many, which run at once."""
 
 Case = tuple[str, int]
 """A mode, and the number of a kernel of the matrix."""
@@ -37,7 +41,7 @@ def sampled_cases() -> tuple[Case, ...]:
 def compile_case(case: Case) -> tuple[Kernel, Request]:
     """Return the kernel of a case and its request."""
     mode, number = case
-    request = replace(matrix_requests()[number], mode=mode)
+    request = replace(matrix_requests()[number], mode=mode, target=FEW_LANES)
     return compile_request(request), request
 
 
