@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _stop_writing(error, settings.color) if error.filename is None else _report_bug(error, settings.color)
     # What is meant for users was taken above. What is left is a bug, of any class: it is reported and exits as one.
-    except Exception as error:  # noqa: BLE001 - a bug may be of any class
+    except Exception as error:  # noqa: BLE001 - a bug may be of any class; it is reported as one, with its exit code
         return _report_bug(error, settings.color)
 
 

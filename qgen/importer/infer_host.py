@@ -23,7 +23,7 @@ def answer(line: bytes) -> dict[str, str]:
             inferred = shape_inference.infer_shapes(model, data_prop=data_prop)
             return {"model": base64.b64encode(inferred.SerializeToString()).decode("ascii")}
         # onnx raises its own errors, protobuf's and those of its bindings; none is lost: its words are sent to the importer.
-        except Exception as error:  # noqa: BLE001 - the errors have no class in common
+        except Exception as error:  # noqa: BLE001 - onnx, protobuf and bindings have no class in common; the words are sent on
             words = str(error) or type(error).__name__
     return {"failed": words}
 

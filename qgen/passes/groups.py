@@ -13,11 +13,11 @@ from qgen.dtypes import WORD_BITS, DType
 from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
-from qgen.ir.rewrite import map_expr, walk_body, walk_expr
+from qgen.ir.rewrite import map_expr, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
 from qgen.passes.plan import Plan
 from qgen.passes.vectors import codes_of_words
-from qgen.passes.widen import Widener, spread
+from qgen.passes.widen import Widener, all_lanes, spread
 from qgen.passes.words import at_word, binary, let, load_code, name, u32
 
 _U32X4 = Vector(Scalar.U32)
@@ -91,8 +91,7 @@ class GroupDecoder:
         found = Groups()
         number = name(self._fresh("group"))
         first = binary("*", u32(self._size), piece)
-        index = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
-        found.stmts.append(let(number, map_expr(index, self._of_piece)))
+        found.stmts.append(let(number, map_expr(self._plan.group_of(first), self._of_piece)))
         for stmt in _lets(groups):
             lets, value = self._with_loads(stmt.value, number)
             found.stmts += [*lets, ir.Let(stmt.name, value)]
@@ -108,10 +107,7 @@ class GroupDecoder:
                     reads[node.operand] = [self._gathered(node.operand, number, found.stmts) for number in numbers]
             values = [found.wide(self._widener, stmt.value, reads, quad) for quad in range(self._quads)]
             if values[0].type == Vector(Scalar.BOOL):
-                result = values[0]
-                for value in values[1:]:
-                    result = ir.Binary("&", result, value, Vector(Scalar.BOOL))
-                found.stmts.append(ir.Let(stmt.name, ir.Builtin("all", (result,), Scalar.BOOL)))
+                found.stmts.append(ir.Let(stmt.name, all_lanes(values)))
                 continue
             names = [self._fresh(f"{stmt.name}s") for _ in values]
             found.stmts += [ir.Let(text, value) for text, value in zip(names, values, strict=True)]
@@ -155,17 +151,6 @@ class GroupDecoder:
         words = ir.Compose(tuple(ir.Load(operand, binary("/", lane, u32(dtype.layout.elements))) for lane in lanes), _U32X4)
         bits = ir.Binary("*", spread(u32(dtype.bits)), ir.Binary("%", number, each, _U32X4), _U32X4)
         return ir.Binary("&", ir.Binary(">>", words, bits, _U32X4), spread(u32(dtype.mask)), _U32X4)
-
-
-def used_lets(groups: list[ir.Stmt], quick: ir.Quick) -> list[ir.Stmt]:
-    """Return those statements that name what quick code uses, or what one of these uses."""
-    named = {node.name for node in walk_body((ir.Write("", quick.value, quick),)) if isinstance(node, ir.Name)}
-    found: list[ir.Stmt] = []
-    for stmt in reversed(groups):
-        if isinstance(stmt, ir.Let) and stmt.name in named:
-            found.append(stmt)
-            named |= {node.name for node in walk_expr(stmt.value) if isinstance(node, ir.Name)}
-    return found[::-1]
 
 
 def _lets(groups: list[ir.Stmt]) -> list[ir.Let]:

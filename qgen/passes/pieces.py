@@ -28,15 +28,15 @@ from typing import Final
 from qgen.dtypes import WORD_BITS
 from qgen.ir import nodes as ir
 from qgen.ir.program import Program
-from qgen.ir.rewrite import walk_expr
+from qgen.ir.rewrite import drop_unused_lets, walk_expr
 from qgen.ir.types import LANES, Scalar, Vector
-from qgen.passes.groups import GroupDecoder, Groups, used_lets
+from qgen.passes.groups import GroupDecoder, Groups
 from qgen.passes.lay import GroupLevel
 from qgen.passes.places import Places
 from qgen.passes.plan import Plan
 from qgen.passes.vectors import words_of_codes
 from qgen.passes.walk import walk_rows
-from qgen.passes.widen import Widener, spread
+from qgen.passes.widen import Widener, all_lanes, spread
 from qgen.passes.words import TRUE, all_of, at_word, binary, let, minimum, name, u32
 
 ALL_PIECES: Final = (1 << WORD_BITS) - 1
@@ -73,7 +73,7 @@ class PiecePlacer:
         self._each = plan.piece // plan.round
         """Rounds for each piece."""
         self._quads = plan.round // LANES
-        self._base: ir.Expr = binary("*", u32(plan.lanes // plan.piece), self._unit)
+        self._base: ir.Expr = binary("*", u32(plan.pieces), self._unit)
         self._columns: ir.Expr | None = None if plan.columns is None else u32(plan.columns)
         self._walks: ir.Expr | None = None
         self._conditions: list[ir.Expr] = []
@@ -117,7 +117,7 @@ class PiecePlacer:
 
     def _apart(self, columns: ir.Expr) -> list[ir.Stmt]:
         """Name the number of the first piece of an invocation whose pieces lie `columns` apart."""
-        above = binary("*", binary("/", self._unit, columns), binary("*", u32(self._plan.lanes // self._plan.piece), columns))
+        above = binary("*", binary("/", self._unit, columns), binary("*", u32(self._plan.pieces), columns))
         self._base = name(self._fresh("base"))
         return [let(self._base, binary("+", above, binary("%", self._unit, columns)))]
 
@@ -132,7 +132,7 @@ class PiecePlacer:
         """Return the loops over spans of pieces that have the same groups, and over the pieces of each."""
         plan = self._plan
         shared, each = self._split(quick.holds)
-        groups = used_lets(groups, quick)
+        groups = list(drop_unused_lets((*groups, ir.Write(operand, quick.value, quick)))[:-1])
         places = None if plan.is_one and plan.span is not None else Places(plan, self._fresh)
         first = self._first if self._columns is None else binary("*", u32(plan.piece), self._base)
         before = [] if places is None else places.start(first)
@@ -246,9 +246,4 @@ class PiecePlacer:
     def _holds(self, holds: ir.Expr, reads: dict[str, list[ir.Expr]], groups: Groups) -> ir.Expr:
         """Return whether a condition holds of every element of the piece."""
         tests = [groups.wide(self.widener, holds, reads, number) for number in range(self._quads)]
-        result = tests[0]
-        if not isinstance(result.type, Vector):
-            return result
-        for test in tests[1:]:
-            result = ir.Binary("&", result, test, Vector(Scalar.BOOL))
-        return ir.Builtin("all", (result,), Scalar.BOOL)
+        return all_lanes(tests) if isinstance(tests[0].type, Vector) else tests[0]

@@ -109,10 +109,10 @@ class _Placer:
         """Return the loop over the elements: into a variable where they have one group, so that one atomic operation is left."""
         each: list[ir.Stmt] = []
         index, before, after = name(self._index), [], []
-        group = self._group_of(self._first)
+        group = self._plan.group_of(self._first)
         if not self._plan.group_is_shared:
             number = name(self._fresh("group"))
-            each.append(let(number, self._group_of(index)))
+            each.append(let(number, self._plan.group_of(index)))
             group = number
         for stmt in reduced:
             lets, key = self._elements(stmt.value, index, group)
@@ -125,9 +125,6 @@ class _Placer:
             each.append(ir.Assign(greatest, ir.Builtin("max", (name(greatest), key), Scalar.U32)))
             after.append(ir.AtomicMax(stmt.operand, group, name(greatest)))
         return (*before, ir.For(self._index, self._first, self._end, 1, tuple(each)), *after)
-
-    def _group_of(self, index: ir.Expr) -> ir.Expr:
-        return map_expr(self._plan.group, lambda node: index if node == ir.Name("i", Scalar.U32) else node)
 
     def _elementwise(self, groups: list[ir.Stmt], write: ir.Write, value: ir.Expr, more: ir.Stmt | None = None) -> tuple[ir.Stmt, ...]:
         """Return the loops that store `value` of each element from `first` below `end`; `more` is done for each of them."""
@@ -171,8 +168,6 @@ class _Placer:
         placed = placer.place(groups, write, quick, lambda index: self._group_lets(groups, index, write))
         self._widened |= placer.widener.functions
         stmts = list(placed.stmts)
-        if placed.done is None and placed.failed is None:
-            return stmts
         self._taken = outside | {stmt.name for stmt in stmts if isinstance(stmt, ir.Let | ir.Var)}
         self._redoes = True
         if placed.failed is not None:
@@ -181,12 +176,13 @@ class _Placer:
                 redo = name(self._fresh("redo"))
                 stmts.append(let(redo, ir.Select(placed.done, placed.failed, u32(ALL_PIECES), Scalar.U32)))
             return [*stmts, self._rows(groups, write, placed, redo=redo)]
+        if placed.done is None:
+            return stmts
         again = name(self._fresh("again"))
-        done = TRUE if placed.done is None else placed.done
         if placed.columns is not None:
-            stmts.append(let(again, ir.Select(done, u32(plan.lanes // plan.piece), u32(0), Scalar.U32)))
+            stmts.append(let(again, ir.Select(placed.done, u32(plan.pieces), u32(0), Scalar.U32)))
             return [*stmts, self._rows(groups, write, placed, start=again)]
-        stmts.append(let(again, ir.Select(done, self._end, self._first, Scalar.U32)))
+        stmts.append(let(again, ir.Select(placed.done, self._end, self._first, Scalar.U32)))
         self._first = again
         return [*stmts, *self._elementwise(groups, write, write.value)]
 
@@ -197,7 +193,7 @@ class _Placer:
 
         A loop of no round is what an adapter of any kind skips.
         """
-        plan, rows = self._plan, u32(self._plan.lanes // self._plan.piece)
+        plan, rows = self._plan, u32(self._plan.pieces)
         index, first, end = self._fresh("p"), name(self._fresh("from_element")), name(self._fresh("to_element"))
         piece = binary("+", placed.base, name(index) if placed.columns is None else binary("*", placed.columns, name(index)))
         self._first, self._end = first, end
@@ -237,7 +233,7 @@ class _Placer:
         groups = [stmt for stmt in groups if isinstance(stmt, ir.Let) and stmt.name in named]
         if not groups:
             return []
-        group = self._group_of(index)
+        group = self._plan.group_of(index)
         stmts: list[ir.Stmt] = []
         if not isinstance(group, ir.Literal):
             number = name(self._fresh("group"))

@@ -57,11 +57,11 @@ class Places:
         if self._inner != u32(1):
             row = self._named(stmts, "row", binary("/", first, self._inner))
             self._place["rest"] = self._named(stmts, "rest", binary("%", first, self._inner))
-            self._approach(stmts, "inner", self._inner, self._place["rest"])
+            self._approach(stmts, ("inner", "rest"), self._inner)
         self._place["along"] = row
         if self._turns:
             self._place["along"] = self._named(stmts, "along", binary("%", row, self._axis))
-            self._approach(stmts, "axis", self._axis, self._place["along"])
+            self._approach(stmts, ("axis", "along"), self._axis)
         if self._size is not None and self._turns:
             self._place["slice"] = self._named(stmts, "slice", binary("*", binary("/", row, self._axis), self._blocks))
         return stmts
@@ -107,18 +107,21 @@ class Places:
             left = ir.Select(ir.Binary("==", self._inner, u32(1), Scalar.BOOL), left, u32(1), Scalar.U32)
         return self._named(stmts, "group", block), left
 
-    def _approach(self, stmts: list[ir.Stmt], text: str, extent: ir.Expr, place: ir.Expr) -> None:
-        """Name the place in an extent of at most `NEAR`, and that extent's inverse."""
+    def _approach(self, stmts: list[ir.Stmt], texts: tuple[str, str], extent: ir.Expr) -> None:
+        """Name the place in an extent of at most `NEAR`, and that extent's inverse; `texts` name the real extent and place."""
+        text, place_text = texts
+        place = self._place[place_text]
         if isinstance(extent, ir.Literal):
-            near: ir.Expr = u32(min(int(extent.value), NEAR))
-            inverse: ir.Expr = u32(-(-(1 << _BITS) // max(1, min(int(extent.value), NEAR))))
+            short = min(int(extent.value), NEAR)
+            near: ir.Expr = u32(short)
+            inverse: ir.Expr = u32(-(-(1 << _BITS) // max(1, short)))
         else:
             near = self._named(stmts, f"{text}_near", minimum(extent, u32(NEAR)))
             above = binary("+", near, u32((1 << _BITS) - 1))
             inverse = self._named(stmts, f"{text}_inverse", binary("/", above, near))
         if near != extent:
             place = binary("-", near, minimum(binary("-", extent, place), near))
-            place = self._named(stmts, "rest_near" if text == "inner" else "along_near", place)
+            place = self._named(stmts, f"{place_text}_near", place)
         self._near[text] = place, inverse
 
     def _passed(self, text: str, ahead: ir.Expr) -> ir.Expr:

@@ -13,6 +13,7 @@ from typing import Final, assert_never
 from qgen.errors import QgenError
 from qgen.ir import nodes as ir
 from qgen.ir.program import Domain, Kernel, Program
+from qgen.ir.rewrite import map_expr
 from qgen.ir.types import Scalar
 from qgen.passes.lay import VECTOR_BITS, GroupLevel, Lay, choose_lay, is_reduction
 from qgen.passes.widen import is_widenable
@@ -74,6 +75,15 @@ class Plan:
     def group_is_shared(self) -> bool:
         """Whether all elements of an invocation have one group, that of its first."""
         return self.group_level is GroupLevel.INVOCATION
+
+    @property
+    def pieces(self) -> int:
+        """Pieces that an invocation owns."""
+        return self.lanes // self.piece
+
+    def group_of(self, index: ir.Expr) -> ir.Expr:
+        """Return the number of the group of element `index`."""
+        return map_expr(self.group, lambda node: index if node == ir.Name("i", Scalar.U32) else node)
 
 
 @dataclass(frozen=True, slots=True)

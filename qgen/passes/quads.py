@@ -113,7 +113,7 @@ class QuadDecoder:
 
     def _scalar_groups(self, groups: list[ir.Stmt], quad: ir.Expr) -> list[ir.Stmt]:
         first = binary("*", u32(LANES), quad)
-        number = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
+        number = self._plan.group_of(first)
         stmts: list[ir.Stmt] = []
         if not isinstance(number, ir.Literal):
             group, number = number, name(self._fresh("group"))
@@ -141,7 +141,7 @@ class QuadDecoder:
         stmts: list[ir.Stmt] = []
         first = binary("*", u32(LANES), quad)
         if self._level is FourGroups.RUN:
-            group = map_expr(self._plan.group, lambda node: first if node == ir.Name("i", Scalar.U32) else node)
+            group = self._plan.group_of(first)
             run = name(self._fresh("group_quad"))
             stmts.append(let(run, binary("/", group, u32(LANES))))
         else:

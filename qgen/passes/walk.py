@@ -37,7 +37,6 @@ class Walk:
 
 def walk_rows(plan: Plan, unit: ir.Expr, fresh: Callable[[str], str]) -> Walk:
     """Return the walk of invocation `unit`, under names that `fresh` makes."""
-    pieces = plan.lanes // plan.piece
     part, rows, columns, base = (name(fresh(text)) for text in ("part", "rows", "columns", "base"))
     walks = ir.Name(fresh("walks"), Scalar.BOOL)
     count, begin, axis, inner = ir.Uniform("n"), plan.begin, ir.Uniform("axis"), ir.Uniform("inner")
@@ -49,7 +48,7 @@ def walk_rows(plan: Plan, unit: ir.Expr, fresh: Callable[[str], str]) -> Walk:
         width = axis
         tests = [] if is_last(plan.granularity) else [_equal(inner, 1)]
         tests += _whole_rows(count, width, rows)
-    above = binary("*", binary("/", unit, columns), binary("*", u32(pieces), columns))
+    above = binary("*", binary("/", unit, columns), binary("*", u32(plan.pieces), columns))
     stmts = (
         let(part, minimum(binary("&", width, binary("-", u32(0), width)), u32(plan.piece))),
         let(rows, binary("/", u32(plan.lanes), part)),

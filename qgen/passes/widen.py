@@ -17,7 +17,7 @@ What all four share stays a scalar. An early return becomes a selection: all of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -166,6 +166,14 @@ def spread(expr: ir.Expr) -> ir.Expr:
     if not isinstance(expr.type, Scalar):
         raise NotWidenableError(type(expr).__name__)
     return ir.Compose((expr,), Vector(expr.type))
+
+
+def all_lanes(tests: Sequence[ir.Expr]) -> ir.Expr:
+    """Return whether conditions, which are vectors, hold of all elements; there is one at least."""
+    result = tests[0]
+    for test in tests[1:]:
+        result = ir.Binary("&", result, test, Vector(Scalar.BOOL))
+    return ir.Builtin("all", (result,), Scalar.BOOL)
 
 
 def _fresh(stem: str, taken: set[str]) -> str:

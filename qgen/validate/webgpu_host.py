@@ -128,7 +128,7 @@ def main() -> None:
     try:
         judge = Judge(sys.argv[1])
     # A library that is absent or does not load, no driver, no adapter: each has a class of its own, and its words are sent.
-    except Exception as error:  # noqa: BLE001 - the errors have no class in common
+    except Exception as error:  # noqa: BLE001 - library, driver and adapter fail in classes of their own; sent on
         answers.write(json.dumps({"unavailable": f"{type(error).__name__}: {error}"}) + "\n")
         answers.close()
         return
