@@ -185,7 +185,7 @@ class _Invocation:
                 return
             self._body(loop.body)
             self._counts.update(_LOOP)
-            step = loop.step if isinstance(loop.step, int) else self._value(loop.step)
+            step = self._value(loop.step)
             index = stop if step is None else index + step
         raise TypeError(loop)  # where a loop begins does not depend on data
 

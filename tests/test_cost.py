@@ -155,8 +155,8 @@ def test_loops_count_as_often_as_they_run_and_functions_with_both_sides() -> Non
         ),
     )
     each = ir.Let("w", ir.Call("f", (ir.Load("x", name("j")),), U32))
-    inner = ir.For("j", name("i"), number(4), 1, (each,))
-    cost = of_body(ir.For("i", number(0), number(4), 1, (inner,)), functions=(absolute,))
+    inner = ir.For("j", name("i"), number(4), number(1), (each,))
+    cost = of_body(ir.For("i", number(0), number(4), number(1), (inner,)), functions=(absolute,))
     # 4 rounds outside, with 4, 3, 2 and 1 inside: each loop tests once more than it has rounds.
     rounds, loops = 4 + 3 + 2 + 1, 4
     assert operations(cost.computed) == total({"integer": 4 + 5 + 2 * rounds + loops}, total({"integer": 2, "shift": 1}, times=rounds))
@@ -169,7 +169,7 @@ def test_a_condition_on_data_holds_first_and_then_fails() -> None:
         ir.Var("held", ir.Literal(value=True, type=BOOL)),
         ir.Assign("held", binary("&&", held, binary("<", ir.Load("x", number(0)), number(9), BOOL), BOOL)),
         ir.Let("again", ir.Select(held, number(4), number(0), U32)),
-        ir.For("i", name("again"), number(4), 1, (ir.Store("y", name("i"), name("i")),)),
+        ir.For("i", name("again"), number(4), number(1), (ir.Store("y", name("i"), name("i")),)),
         ir.If(binary(">=", ir.Invocation("x"), number(0), BOOL), (ir.Return(None),)),
         ir.Let("never", ir.Load("x", number(1))),
     )

@@ -101,8 +101,7 @@ def _emit_stmt(stmt: ir.Stmt, context: Context) -> list[str]:
             other = ["} else {", *_emit_body(otherwise, 1, context)] if otherwise else []
             return [f"if ({text(condition)}) {{", *_emit_body(then, 1, context), *other, "}"]
         case ir.For(name, start, stop, step, body):
-            by = step.name if isinstance(step, ir.Name) else f"{step}u"
-            advance = f"{name}++" if step == 1 else f"{name} += {by}"
+            advance = f"{name}++" if step == ir.Literal(1, Scalar.U32) else f"{name} += {text(step)}"
             head = f"for (var {name} = {text(start)}; {name} < {parenthesise(*_emit(stop, context), UNARY)}; {advance}) {{"
             return [head, *_emit_body(body, 1, context), "}"]
         case ir.Write() | ir.Accumulate() | ir.Require():

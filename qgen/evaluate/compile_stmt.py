@@ -258,11 +258,8 @@ def _if(stmt: If, scope: Scope, result: MachineType | None) -> Code:
 
 
 def _for(stmt: For, scope: Scope, result: MachineType | None) -> Code:
-    if isinstance(stmt.step, int):
-        scope.require(0 < stmt.step < 1 << 32, f"a loop with step {stmt.step}")
-        step = compile_scalar(Literal(stmt.step, Scalar.U32), scope, Scalar.U32)
-    else:
-        step = compile_scalar(stmt.step, scope, Scalar.U32)
+    scope.require(stmt.step != Literal(0, Scalar.U32), "a loop with step 0")
+    step = compile_scalar(stmt.step, scope, Scalar.U32)
     start = compile_scalar(stmt.start, scope, Scalar.U32)
     inner = Scope(scope.needs, scope)
     number = inner.declare(stmt.name, Scalar.U32)

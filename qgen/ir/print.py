@@ -82,8 +82,7 @@ def print_body(body: tuple[ir.Stmt, ...], depth: int = 1) -> list[str]:
                 lines += [f"{pad}}} else {{", *print_body(otherwise, depth + 1)] if otherwise else []
                 lines.append(f"{pad}}}")
             case ir.For(name, start, stop, step, inner):
-                by = step.name if isinstance(step, ir.Name) else step
-                lines.append(f"{pad}for {name} from {print_expr(start)} below {print_expr(stop)} step {by} {{")
+                lines.append(f"{pad}for {name} from {print_expr(start)} below {print_expr(stop)} step {print_expr(step)} {{")
                 lines += [*print_body(inner, depth + 1), f"{pad}}}"]
             case _:
                 assert_never(stmt)

@@ -90,9 +90,9 @@ def map_stmt(stmt: ir.Stmt, change: Callable[[ir.Expr], ir.Expr]) -> ir.Stmt:
             at, new = change(index), change(value)
             return stmt if at is index and new is value else type(stmt)(buffer, at, new)
         case ir.For(name, start, stop, step, body):
-            begin, end, inner = change(start), change(stop), map_body(body, change)
-            is_same = begin is start and end is stop and inner is body
-            return stmt if is_same else ir.For(name, begin, end, step, inner)
+            begin, end, by, inner = change(start), change(stop), change(step), map_body(body, change)
+            is_same = begin is start and end is stop and by is step and inner is body
+            return stmt if is_same else ir.For(name, begin, end, by, inner)
         case _:
             assert_never(stmt)
 
@@ -150,8 +150,8 @@ def _gather(body: tuple[ir.Stmt, ...], whole: list[ir.Expr]) -> None:
                 _gather(otherwise, whole)
             case ir.Store(_, index, value) | ir.StoreVector(_, index, value) | ir.AtomicMax(_, index, value):
                 whole += (index, value)
-            case ir.For(_, start, stop, _, inner):
-                whole += (start, stop)
+            case ir.For(_, start, stop, step, inner):
+                whole += (start, stop, step)
                 _gather(inner, whole)
             case _:
                 assert_never(stmt)

@@ -94,7 +94,7 @@ class _Scalariser:
             case ir.AtomicMax(buffer, index, value):
                 return [ir.AtomicMax(buffer, self.scalar(index), self.scalar(value))]
             case ir.For(name, start, stop, step, inner):
-                return [ir.For(name, self.scalar(start), self.scalar(stop), step, self.body(inner))]
+                return [ir.For(name, self.scalar(start), self.scalar(stop), self.scalar(step), self.body(inner))]
             case ir.Require(condition):
                 return [ir.Require(self.scalar(condition))]
             case ir.Write() | ir.Accumulate():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgen.ir.expressions import Expr, Name
+from qgen.ir.expressions import Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ class Assign:
 class For:
     """LEGAL, in the entry point: `for (var name = start; name < stop; name += step)`, u32; `stop` is evaluated before each round.
 
-    A step is a number, or the name of a variable, whose value after the round counts.
+    So is `step`, after it: it may be the name of a variable.
     """
 
     name: str
     start: Expr
     stop: Expr
-    step: int | Name
+    step: Expr
     body: tuple[Stmt, ...]
 
 

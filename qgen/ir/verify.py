@@ -179,8 +179,8 @@ class _Scope:
                     self._expect(start, Scalar.U32, names)
                     loop = {**names, name: Scalar.U32}
                     self._expect(stop, Scalar.U32, loop)
-                    self._expect(step if isinstance(step, ir.Name) else ir.Literal(step, Scalar.U32), Scalar.U32, names)
-                    if name in names or step == 0:
+                    self._expect(step, Scalar.U32, names)
+                    if name in names or step == ir.Literal(0, Scalar.U32):
                         raise _InvalidIRError(f"the loop over `{name}` hides a name or does not advance")
                     self.block(inner, loop, variables)
                 case ir.Return():

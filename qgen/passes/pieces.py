@@ -1,10 +1,10 @@
 """The quick loops of an entry point: a piece of elements side by side in each round, loaded and stored 16 bytes wide where they lie so.
 
-    for from_piece from 0u below 16u step 8 {
+    for from_piece from 0u below 16u step 8u {
         let group: u32 = …
         let scale: u32 = x_scale[group]
         failed = if scale_product_takes_s(scale) then failed else 0xffffffffu
-        for p from from_piece below from_piece + 8u step 1 {
+        for p from from_piece below from_piece + 8u step 1u {
             let piece: u32 = 16u * unit + p
             let x_word: u32 = x[piece]
             let y_codes: vec4<u32> = dequantize_linear_quick_4(unpack4xU8(x_word), zero_point, scale)
@@ -126,7 +126,7 @@ class PiecePlacer:
         shared, each = self._split(quick.holds)
         self._conditions += shared
         index = self._fresh("p")
-        return [ir.For(index, u32(0), stop, 1, self._piece(name(index), Groups(), operand, quick, each))]
+        return [ir.For(index, u32(0), stop, u32(1), self._piece(name(index), Groups(), operand, quick, each))]
 
     def _spans(self, groups: list[ir.Stmt], operand: str, quick: ir.Quick, stop: ir.Expr) -> list[ir.Stmt]:
         """Return the loops over spans of pieces that have the same groups, and over the pieces of each."""
@@ -140,7 +140,7 @@ class PiecePlacer:
             found = self._decoder.decode_each(groups, *places.numbers(u32(0), self._quads)[:2])
             self._conditions += shared
             index = self._fresh("p")
-            return [*before, *found.stmts, ir.For(index, u32(0), stop, 1, self._piece(name(index), found, operand, quick, each))]
+            return [*before, *found.stmts, ir.For(index, u32(0), stop, u32(1), self._piece(name(index), found, operand, quick, each))]
         start = self._fresh("p" if plan.span == 1 else "from_piece")
         left: ir.Expr = u32(1)
         if places is None:
@@ -152,17 +152,17 @@ class PiecePlacer:
         if shared:
             body.append(self._fail(lambda failed: ir.Select(all_of([*shared]), failed, u32(ALL_PIECES), Scalar.U32)))
         if plan.span == 1:
-            return [*before, ir.For(start, u32(0), stop, 1, (*body, *self._piece(name(start), found, operand, quick, each)))]
+            return [*before, ir.For(start, u32(0), stop, u32(1), (*body, *self._piece(name(start), found, operand, quick, each)))]
         index = self._fresh("p")
         pieces = self._piece(name(index), found, operand, quick, each)
         if plan.span is not None:
-            loop = ir.For(index, name(start), binary("+", name(start), u32(plan.span)), 1, pieces)
-            return [*before, ir.For(start, u32(0), stop, plan.span, (*body, loop))]
+            loop = ir.For(index, name(start), binary("+", name(start), u32(plan.span)), u32(1), pieces)
+            return [*before, ir.For(start, u32(0), stop, u32(plan.span), (*body, loop))]
         span = ir.Name(self._fresh("span"), Scalar.U32)
         length: ir.Expr = ir.Builtin("max", (binary("/", left, u32(plan.round)), u32(1)), Scalar.U32)
         if self._walks is not None:
             length = ir.Select(self._walks, u32(self._rounds), length, Scalar.U32)
-        loop = ir.For(index, name(start), minimum(binary("+", name(start), span), u32(self._rounds)), 1, pieces)
+        loop = ir.For(index, name(start), minimum(binary("+", name(start), span), u32(self._rounds)), u32(1), pieces)
         outer = ir.For(start, u32(0), stop, span, (*body, ir.Assign(span.name, length), loop))
         return [*before, ir.Var(span.name, u32(1)), outer]
 

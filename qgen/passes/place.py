@@ -11,7 +11,7 @@ After:
     if first >= 1000u { return }
     let scale: u32 = y_scale[0u]
     var word: u32 = 0u
-    for i from first below min(first + 4u, 1000u) step 1 {
+    for i from first below min(first + 4u, 1000u) step 1u {
         word = word | (quantize_linear(x[i], scale) << (8u * (i % 4u)))
     }
     store y[invocation.x] = word
@@ -124,7 +124,7 @@ class _Placer:
             before.append(ir.Var(greatest, u32(0)))
             each.append(ir.Assign(greatest, ir.Builtin("max", (name(greatest), key), Scalar.U32)))
             after.append(ir.AtomicMax(stmt.operand, group, name(greatest)))
-        return (*before, ir.For(self._index, self._first, self._end, 1, tuple(each)), *after)
+        return (*before, ir.For(self._index, self._first, self._end, u32(1), tuple(each)), *after)
 
     def _elementwise(self, groups: list[ir.Stmt], write: ir.Write, value: ir.Expr, more: ir.Stmt | None = None) -> tuple[ir.Stmt, ...]:
         """Return the loops that store `value` of each element from `first` below `end`; `more` is done for each of them."""
@@ -205,7 +205,7 @@ class _Placer:
             past = ir.Select(ir.Binary("==", bit, u32(1), Scalar.BOOL), past, first, Scalar.U32)
             stop = ir.Select(ir.Binary("==", redo, u32(0), Scalar.BOOL), u32(0), rows, Scalar.U32)
         body = (let(first, binary("*", u32(plan.piece), piece)), let(end, past), *self._elementwise(groups, write, write.value))
-        return ir.For(index, u32(0) if start is None else start, stop, 1, body)
+        return ir.For(index, u32(0) if start is None else start, stop, u32(1), body)
 
     def _statement(self, stmt: ir.Stmt) -> tuple[list[ir.Stmt], ir.Stmt]:
         if not isinstance(stmt, ir.Assign):
@@ -281,7 +281,7 @@ class _Placer:
     def _store_elements(self, operand: str, dtype: DType, each: tuple[ir.Stmt, ...], value: ir.Expr) -> tuple[ir.Stmt, ...]:
         layout, index = dtype.layout, name(self._index)
         if layout.elements == 1:
-            return (ir.For(self._index, self._first, self._end, 1, (*each, ir.Store(operand, index, value))),)
+            return (ir.For(self._index, self._first, self._end, u32(1), (*each, ir.Store(operand, index, value))),)
         if layout.words > 1:
             return self._periods(dtype, lambda start, end: self._straddling(operand, each, value, (start, end)))
 
@@ -289,7 +289,7 @@ class _Placer:
             word = self._fresh(self._word)
             code = ir.Assign(word, binary("|", name(word), binary("<<", value, bit_offset(dtype, index))))
             at = self._unit if self._plan.lanes == layout.elements and not self._redoes else binary("/", start, u32(layout.elements))
-            loop = ir.For(self._index, start, end, 1, (*each, code))
+            loop = ir.For(self._index, start, end, u32(1), (*each, code))
             return ir.Var(word, u32(0)), loop, ir.Store(operand, at, name(word))
 
         return self._periods(dtype, whole_word)
@@ -306,9 +306,8 @@ class _Placer:
         if self._plan.lanes == period and not self._redoes:
             return body(self._first, self._end)
         start = self._fresh("start")
-        return (
-            ir.For(start, self._first, self._end, period, body(name(start), minimum(binary("+", name(start), u32(period)), self._end))),
-        )
+        past = minimum(binary("+", name(start), u32(period)), self._end)
+        return (ir.For(start, self._first, self._end, u32(period), body(name(start), past)),)
 
 
 _PeriodBody = Callable[[ir.Expr, ir.Expr], tuple[ir.Stmt, ...]]

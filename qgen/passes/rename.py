@@ -142,8 +142,7 @@ def _rename_stmt(stmt: ir.Stmt, buffers: dict[str, str]) -> ir.Stmt:
         case ir.Let() | ir.Var() | ir.Assign():
             return replace(stmt, name=_safe(stmt.name))
         case ir.For():
-            step = ir.Name(_safe(stmt.step.name), stmt.step.type) if isinstance(stmt.step, ir.Name) else stmt.step
-            return replace(stmt, name=_safe(stmt.name), step=step, body=tuple(_rename_stmt(inner, buffers) for inner in stmt.body))
+            return replace(stmt, name=_safe(stmt.name), body=tuple(_rename_stmt(inner, buffers) for inner in stmt.body))
         case ir.If():
             then = tuple(_rename_stmt(inner, buffers) for inner in stmt.then)
             return replace(stmt, then=then, otherwise=tuple(_rename_stmt(inner, buffers) for inner in stmt.otherwise))

@@ -39,7 +39,7 @@ def store_straddling(
     body = (
         ir.Let(bit, binary("*", u32(WORD_BITS), name(number))),
         ir.Var(word, u32(0)),
-        ir.For(index, first, minimum(past, end), 1, inner),
+        ir.For(index, first, minimum(past, end), u32(1), inner),
         ir.Store(operand.name, at, name(word)),
     )
-    return ir.For(number, u32(0), words, 1, body)
+    return ir.For(number, u32(0), words, u32(1), body)

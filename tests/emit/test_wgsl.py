@@ -37,8 +37,8 @@ def lines_of(*body: ir.Stmt) -> list[str]:
         (ir.If(name("p", BOOL), (ir.Return(None),)), ["if (p) { return; }"]),
         (ir.If(name("p", BOOL), (ir.Let("a", u(1)),)), ["if (p) {", "    let a = 1u;", "}"]),
         (ir.If(name("p", BOOL), (ir.Return(None),), (ir.Return(None),)), ["if (p) {", "    return;", "} else {", "    return;", "}"]),
-        (ir.For("i", u(0), add(name("n"), u(4)), 1, ()), ["for (var i = 0u; i < (n + 4u); i++) {", "}"]),
-        (ir.For("i", name("n"), LEAST, 8, (ir.Return(None),)), ["for (var i = n; i < min(n, 4u); i += 8u) {", "    return;", "}"]),
+        (ir.For("i", u(0), add(name("n"), u(4)), u(1), ()), ["for (var i = 0u; i < (n + 4u); i++) {", "}"]),
+        (ir.For("i", name("n"), LEAST, u(8), (ir.Return(None),)), ["for (var i = n; i < min(n, 4u); i += 8u) {", "    return;", "}"]),
     ],
 )  # fmt: skip
 def test_statements(stmt: ir.Stmt, lines: list[str]) -> None:

@@ -212,7 +212,7 @@ class Run:
                         return
                     self.block(stmt.body, inner)
                     names.update((key, inner[key]) for key in names.keys() - {stmt.name})
-                    index += stmt.step if isinstance(stmt.step, int) else self.number(stmt.step, names)
+                    index += self.number(stmt.step, names)
             case Require():
                 holds = bool(self.value(stmt.condition, names))  # may call what does not hold
                 self.held = self.held and holds

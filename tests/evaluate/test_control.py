@@ -97,21 +97,21 @@ def test_early_return_of_the_entry_point() -> None:
 def test_loop_with_a_bound_a_lane() -> None:
     body = (
         Var("sum", u(0)),
-        For("i", u(1), op(load(X), "+", u(1)), 1, (Assign("sum", op(name("sum"), "+", name("i"))),)),
+        For("i", u(1), op(load(X), "+", u(1)), u(1), (Assign("sum", op(name("sum"), "+", name("i"))),)),
         Store("y", X, name("sum")),
     )
     assert run(program(*body), [0, 1, 4, 100], 4) == [0, 1, 10, 5050]
 
 
 def test_stop_is_evaluated_before_each_round() -> None:
-    body = (Var("n", u(10)), For("i", u(0), name("n"), 3, (Assign("n", op(name("n"), "-", u(1))),)), Store("y", X, name("n")))
+    body = (Var("n", u(10)), For("i", u(0), name("n"), u(3), (Assign("n", op(name("n"), "-", u(1))),)), Store("y", X, name("n")))
     assert run(program(*body), [], 4) == [7] * 4  # i = 0, 3, 6 with n = 10, 9, 8; then 9 < 7 is false
 
 
 def test_nested_loops_and_a_return_from_within() -> None:
-    inner = For("j", name("i"), u(5), 2, (Assign("sum", op(op(name("sum"), "*", u(3)), "+", name("j"))),))
+    inner = For("j", name("i"), u(5), u(2), (Assign("sum", op(op(name("sum"), "*", u(3)), "+", name("j"))),))
     leave = If(op(name("sum"), ">", load(X)), (Store("y", X, name("sum")), Return(None)))
-    body = (Var("sum", u(0)), For("i", u(0), u(4), 1, (inner, leave)), Store("y", X, u(999)))
+    body = (Var("sum", u(0)), For("i", u(0), u(4), u(1), (inner, leave)), Store("y", X, u(999)))
 
     def expected(limit: int) -> int:
         total = 0
@@ -212,13 +212,13 @@ STATEMENTS: dict[str, tuple[tuple[Stmt, ...], str]] = {
     "twice": ((Let("a", u(1)), Var("a", u(1))), "a is declared twice in a block"),
     "name of another type": ((Let("a", u(1)), Let("b", name("a", I32))), "a is u32, not i32"),
     "out of scope": ((If(CONDITION, (Let("a", u(1)),)), Let("b", A)), "a is not declared"),
-    "loop variable out of scope": ((For("a", u(0), u(1), 1, ()), Let("b", A)), "a is not declared"),
+    "loop variable out of scope": ((For("a", u(0), u(1), u(1), ()), Let("b", A)), "a is not declared"),
     "assigned let": ((Let("a", u(1)), Assign("a", u(1))), "a is not a variable of that type"),
     "assigned another type": ((Var("a", u(1)), Assign("a", CONDITION)), "a is not a variable of that type"),
     "condition u32": ((If(u(1), ()),), "Literal of type u32 where bool is expected"),
     "select condition": ((Let("a", Select(u(1), u(1), u(1), U32)),), "Literal of type u32 where bool is expected"),
     "select sides": ((Let("a", Select(CONDITION, u(1), CONDITION, U32)),), "the sides of a select differ in type"),
-    "loop with step 0": ((For("a", u(0), u(1), 0, ()),), "a loop with step 0"),
+    "loop with step 0": ((For("a", u(0), u(1), u(0), ()),), "a loop with step 0"),
     "store of a bool": ((Store("y", u(0), CONDITION),), "Binary of type bool where u32 is expected"),
     "return of a value": ((Return(u(1)),), "a Return whose value is not the result"),
     "field": (

@@ -47,7 +47,9 @@ def test_lanes_of_a_function_beyond_a_slab() -> None:
 
 
 def test_the_same_twice_and_buffers_left_alone() -> None:
-    of = program(Var("v", load(X)), For("i", u(0), X, 1, (Assign("v", op(name("v"), "*", u(5))),)), Store("y", X, name("v")), workgroup=64)
+    of = program(
+        Var("v", load(X)), For("i", u(0), X, u(1), (Assign("v", op(name("v"), "*", u(5))),)), Store("y", X, name("v")), workgroup=64
+    )
     x = np.arange(64, dtype=np.uint32)
     buffers = {"x": x.copy(), "y": np.full(64, 9, np.uint32)}
     first = evaluate_kernel(of, of.kernels[0], buffers, {}, (1, 1, 1))

@@ -128,7 +128,7 @@ class Maker:
                 index = self.fresh()
                 stop = Binary("%", self.expr(U32, names, 2), u(6), U32)
                 inner = self.block({**names, index: U32}, variables, depth - 1, last)
-                body.append(For(index, u(self.random.randrange(3)), stop, self.random.randint(1, 2), inner))
+                body.append(For(index, u(self.random.randrange(3)), stop, u(self.random.randint(1, 2)), inner))
             elif pick < 0.93 and not self.in_kernel:
                 body.append(Require(self.expr(BOOL, names, 2)))
         if last is not None and self.random.random() < 0.3:

@@ -122,8 +122,8 @@ CASES = {
     ),
     "two invocations in z": Case(store_x(u(1)), store_x(u(1)), CLASH, "y", 0, (0, 0, 0), workgroups=(1, 1, 2), sound_workgroups=(1, 1, 1)),
     "two invocations in two rounds of a loop": Case(
-        (For("i", u(0), u(2), 1, (Store("y", op(op(X, "+", name("i")), "%", u(4)), u(1)),)),),
-        (For("i", u(0), u(2), 1, (Store("y", X, name("i")),)),),
+        (For("i", u(0), u(2), u(1), (Store("y", op(op(X, "+", name("i")), "%", u(4)), u(1)),)),),
+        (For("i", u(0), u(2), u(1), (Store("y", X, name("i")),)),),
         CLASH,
         "y",
         1,
@@ -158,8 +158,8 @@ CASES = {
         store_x(X), store_x(X), "(-1, 1, 1) workgroups of 4 invocations", workgroups=(-1, 1, 1), sound_workgroups=(1, 1, 1)
     ),
     "loop variable": Case(
-        (Store("y", X, u(0)), For("i", op(u(2**32 - 3), "-", X), u(2**32 - 1), 3, ())),
-        (Store("y", X, u(0)), For("i", op(u(2**32 - 7), "-", X), u(2**32 - 4), 3, ())),
+        (Store("y", X, u(0)), For("i", op(u(2**32 - 3), "-", X), u(2**32 - 1), u(3), ())),
+        (Store("y", X, u(0)), For("i", op(u(2**32 - 7), "-", X), u(2**32 - 4), u(3), ())),
         "a loop variable passes 2^32",
         invocation=(0, 0, 0),
     ),

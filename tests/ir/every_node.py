@@ -144,7 +144,7 @@ LEGAL = Program(
                     "i",
                     name("unit"),
                     Builtin("min", (add(name("unit"), u(4)), Uniform("units")), U32),
-                    1,
+                    u(1),
                     (Assign("word", Binary("|", name("word"), Binary("<<", Load("x", name("i")), u(8), U32), U32)),),
                 ),
                 If(

@@ -112,8 +112,8 @@ def test_a_call_is_named_in_the_block_that_has_it() -> None:
         (ir.Require(ir.Builtin("any", (T,), BOOL)), ["require ((t.x || t.y) || t.z) || t.w"]),
         (ir.AtomicMax("top", ir.Component(V, 0, U32), ir.Component(V, 1, U32)), ["atomic max top[v.x], v.y"]),
         (
-            ir.For("i", ir.Component(V, 0, U32), ir.Component(V, 1, U32), 2, (ir.Store("y", name("i"), ir.Component(V, 2, U32)),)),
-            ["for i from v.x below v.y step 2 {", "store y[i] = v.z", "}"],
+            ir.For("i", ir.Component(V, 0, U32), ir.Component(V, 1, U32), u(2), (ir.Store("y", name("i"), ir.Component(V, 2, U32)),)),
+            ["for i from v.x below v.y step 2u {", "store y[i] = v.z", "}"],
         ),
         (ir.StoreVector("y", name("q"), V), [f"store y[4u * q + {number}u] = v.{part}" for number, part in enumerate("xyzw")]),
     ],
