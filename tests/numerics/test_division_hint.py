@@ -1,4 +1,4 @@
-"""What the strict mode relies on: integer operations, exact conversions, and a division of values in [1, 4) that may be off by 2.5 ULP.
+"""What the strict mode relies on: integers, exact conversions and products, and a division of values in [1, 4) that may be off by 2.5 ULP.
 
 `div_f32` counts its quotient in steps of float32 from the hint. The hint lies in [1, 2), where a step is one ULP, or just below 1, where a
 step is half of one: so 2.5 ULP (WGSL, "Accuracy of Concrete Floating Point Expressions") are at most 2 steps up from the correctly rounded
@@ -85,6 +85,9 @@ class OnlyPromised(Ieee):
                 dividend, divisor = operands
                 assert _lies_in(dividend, 1, 4)
                 assert _lies_in(divisor, 1, 2)
+            case Binary("*", _, _, Scalar.F32):
+                x, y = (operand.astype(np.float64) for operand in operands)
+                assert (ieee == x * y).all()  # two significands of 24 bits: exact in float64, so in float32 too
             case Convert(operand, Scalar.F32):
                 assert operand.type is Scalar.I32
                 assert np.abs(operands[0].astype(np.int64)).max() <= 1 << 24
