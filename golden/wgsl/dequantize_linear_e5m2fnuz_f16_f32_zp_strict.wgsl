@@ -34,22 +34,15 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 fn ieee_to_f32_float16(code: u32) -> u32 {
     let magnitude = code & 0x7fffu;
     if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+    return expand_float16(code) + select(0u, 0x38000000u, magnitude == 0x7c00u);
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
     let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let normal = (magnitude << 13u) + 0x38000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x33800000u)) & 0x7fffffffu;
+    return ((code >> 15u) << 31u) | select(normal, subnormal, (magnitude >> 10u) == 0u);
 }
 
 fn dequantize_linear(x: u32, scale: u32) -> u32 {
@@ -63,16 +56,10 @@ fn fnuz_to_f32_float8e5m2fnuz(code: u32) -> u32 {
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float8e5m2fnuz(code: u32) -> u32 {
-    let sign = (code >> 7u) << 31u;
     let magnitude = code & 127u;
-    let exponent = magnitude >> 2u;
-    let mantissa = magnitude << 21u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((112u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x37800000u);
+    let normal = (magnitude << 21u) + 0x37800000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x37000000u)) & 0x7fffffffu;
+    return ((code >> 7u) << 31u) | select(normal, subnormal, (magnitude >> 2u) == 0u);
 }
 
 struct Parts {
@@ -114,12 +101,9 @@ fn round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     return sign | min(bits, 0x7f800000u);
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
 
 // Sign, biased exponent (below 1 for subnormals) and the significand with its leading one at bit 23; x is finite and not zero.

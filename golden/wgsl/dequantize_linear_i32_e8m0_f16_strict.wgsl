@@ -115,17 +115,13 @@ fn convert_ieee_float16(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 113u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x38000000u, normal);
+    return round_shift(value, select(min(126u - exponent, 26u), 13u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }

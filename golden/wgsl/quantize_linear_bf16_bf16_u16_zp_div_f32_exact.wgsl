@@ -161,12 +161,9 @@ fn rint_f32(x: u32) -> i32 {
     return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
 
 fn saturate_unsigned_uint16(v: i32) -> u32 {

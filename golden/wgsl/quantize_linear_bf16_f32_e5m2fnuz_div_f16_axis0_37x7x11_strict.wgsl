@@ -43,11 +43,10 @@ fn convert_ieee_float16(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 113u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x38000000u, normal);
+    return round_shift(value, select(min(126u - exponent, 26u), 13u, normal));
 }
 
 struct Parts {
@@ -89,22 +88,15 @@ fn parts_of_f16(magnitude: u32) -> Parts {
 fn ieee_to_f32_float16(code: u32) -> u32 {
     let magnitude = code & 0x7fffu;
     if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+    return expand_float16(code) + select(0u, 0x38000000u, magnitude == 0x7c00u);
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
     let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let normal = (magnitude << 13u) + 0x38000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x33800000u)) & 0x7fffffffu;
+    return ((code >> 15u) << 31u) | select(normal, subnormal, (magnitude >> 10u) == 0u);
 }
 
 fn saturate_fnuz_float8e5m2fnuz(x: u32) -> u32 {
@@ -116,17 +108,13 @@ fn saturate_fnuz_float8e5m2fnuz(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float8e5m2fnuz(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(112 - biased, 0), 26));
-    return (u32(max(biased - 112, 0)) << 2u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 112u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x37800000u, normal);
+    return round_shift(value, select(min(133u - exponent, 26u), 21u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }

@@ -76,17 +76,15 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 
 fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
     let magnitude = code & vec4u(0x7fffu);
-    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+    return select(expand_float16_4(code) + select(vec4u(0u), vec4u(0x38000000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16_4(code: vec4u) -> vec4u {
-    let sign = (code >> vec4u(15u)) << vec4u(31u);
     let magnitude = code & vec4u(0x7fffu);
-    let exponent = magnitude >> vec4u(10u);
-    let mantissa = magnitude << vec4u(13u);
-    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
-    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+    let normal = (magnitude << vec4u(13u)) + vec4u(0x38000000u);
+    let subnormal = bitcast<vec4u>(vec4f(vec4i(magnitude)) * vec4f(bitcast<f32>(0x33800000u))) & vec4u(0x7fffffffu);
+    return ((code >> vec4u(15u)) << vec4u(31u)) | select(normal, subnormal, (magnitude >> vec4u(10u)) == vec4u(0u));
 }
 
 fn saturate_quotient_float4e2m1_takes_s_4(s: vec4u) -> vec4<bool> {
@@ -112,40 +110,29 @@ fn saturate_quotient_float4e2m1_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float4e2m1_4(magnitude: vec4u) -> vec4u {
-    let exponent = vec4i(magnitude >> vec4u(23u));
-    let biased = max(exponent, vec4i(1));
-    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
-    let shift = vec4u(min(vec4i(22) + max(vec4i(127) - biased, vec4i(0)), vec4i(26)));
-    return (vec4u(max(biased - vec4i(127), vec4i(0))) << vec4u(1u)) + round_shift_4_vv(significand, shift);
+    let exponent = magnitude >> vec4u(23u);
+    let normal = exponent >= vec4u(127u);
+    let value = select((magnitude & vec4u(0x7fffffu)) | vec4u(0x800000u), magnitude - vec4u(0x3f000000u), normal);
+    return round_shift_4_vv(value, select(min(vec4u(149u) - exponent, vec4u(26u)), vec4u(22u), normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
-    let kept = value >> shift;
-    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
-    let half = vec4u(1u) << (shift - vec4u(1u));
-    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+    return (value + ((vec4u(1u) << (shift - vec4u(1u))) - vec4u(1u)) + ((value >> shift) & vec4u(1u))) >> shift;
 }
 
 fn ieee_to_f32_float16(code: u32) -> u32 {
     let magnitude = code & 0x7fffu;
     if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+    return expand_float16(code) + select(0u, 0x38000000u, magnitude == 0x7c00u);
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
     let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let normal = (magnitude << 13u) + 0x38000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x33800000u)) & 0x7fffffffu;
+    return ((code >> 15u) << 31u) | select(normal, subnormal, (magnitude >> 10u) == 0u);
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
@@ -214,17 +201,13 @@ fn saturate_float_float4e2m1(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float4e2m1(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(22 + max(127 - biased, 0), 26));
-    return (u32(max(biased - 127, 0)) << 1u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 127u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x3f000000u, normal);
+    return round_shift(value, select(min(149u - exponent, 26u), 22u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }

@@ -104,19 +104,15 @@ fn convert_quotient_float8e5m2_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float8e5m2_4(magnitude: vec4u) -> vec4u {
-    let exponent = vec4i(magnitude >> vec4u(23u));
-    let biased = max(exponent, vec4i(1));
-    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
-    let shift = vec4u(min(vec4i(21) + max(vec4i(113) - biased, vec4i(0)), vec4i(26)));
-    return (vec4u(max(biased - vec4i(113), vec4i(0))) << vec4u(2u)) + round_shift_4_vv(significand, shift);
+    let exponent = magnitude >> vec4u(23u);
+    let normal = exponent >= vec4u(113u);
+    let value = select((magnitude & vec4u(0x7fffffu)) | vec4u(0x800000u), magnitude - vec4u(0x38000000u), normal);
+    return round_shift_4_vv(value, select(min(vec4u(134u) - exponent, vec4u(26u)), vec4u(21u), normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
-    let kept = value >> shift;
-    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
-    let half = vec4u(1u) << (shift - vec4u(1u));
-    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+    return (value + ((vec4u(1u) << (shift - vec4u(1u))) - vec4u(1u)) + ((value >> shift) & vec4u(1u))) >> shift;
 }
 
 fn quantize_linear(x: u32, scale: u32) -> u32 {
@@ -184,17 +180,13 @@ fn convert_ieee_float8e5m2(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float8e5m2(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 2u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 113u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x38000000u, normal);
+    return round_shift(value, select(min(134u - exponent, 26u), 21u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }

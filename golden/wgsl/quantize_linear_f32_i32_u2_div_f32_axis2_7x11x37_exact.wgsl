@@ -69,12 +69,9 @@ fn round_pack_4_vvv(sign: vec4u, exponent: vec4i, significand: vec4u) -> vec4u {
     return sign | min(bits, vec4u(0x7f800000u));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
-    let kept = value >> shift;
-    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
-    let half = vec4u(1u) << (shift - vec4u(1u));
-    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+    return (value + ((vec4u(1u) << (shift - vec4u(1u))) - vec4u(1u)) + ((value >> shift) & vec4u(1u))) >> shift;
 }
 
 fn sign_extend_int32_4(code: vec4u) -> vec4i {
@@ -187,12 +184,9 @@ fn rint_f32(x: u32) -> i32 {
     return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
 
 fn saturate_unsigned_uint2(v: i32) -> u32 {

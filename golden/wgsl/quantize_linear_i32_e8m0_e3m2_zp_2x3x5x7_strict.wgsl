@@ -47,16 +47,10 @@ fn finite_to_f32_float6e3m2(code: u32) -> u32 {
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float6e3m2(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
     let magnitude = code & 31u;
-    let exponent = magnitude >> 2u;
-    let mantissa = magnitude << 21u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((125u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3e000000u);
+    let normal = (magnitude << 21u) + 0x3e000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x3d800000u)) & 0x7fffffffu;
+    return ((code >> 5u) << 31u) | select(normal, subnormal, (magnitude >> 2u) == 0u);
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: u32) -> u32 {
@@ -163,17 +157,13 @@ fn saturate_float_float6e3m2(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float6e3m2(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(21 + max(125 - biased, 0), 26));
-    return (u32(max(biased - 125, 0)) << 2u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 125u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x3e000000u, normal);
+    return round_shift(value, select(min(146u - exponent, 26u), 21u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }

@@ -124,39 +124,16 @@ fn rint_quotient_f16_takes_x_4(x: vec4u) -> vec4<bool> {
     return (x & vec4u(0x7fffu)) < vec4u(0x7c00u);
 }
 
+// What is beyond the format's numbers is as good as 2^16, the infinity after them; the rest converts exactly, and is no subnormal.
 fn i32_to_narrow_float16_4(v: vec4i) -> vec4u {
-    return convert_ieee_float16_4(i32_to_odd_4(v));
+    let magnitude = bitcast<vec4u>(vec4f(abs(clamp(v, vec4i(-65536), vec4i(65536)))));
+    let code = round_shift_4(magnitude - vec4u(0x38000000u), 13u);
+    return ((vec4u(v) >> vec4u(31u)) << vec4u(15u)) | select(code, vec4u(0u), v == vec4i(0));
 }
 
-// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
-fn i32_to_odd_4(v: vec4i) -> vec4u {
-    let sign = vec4u(v) & vec4u(0x80000000u);
-    let magnitude = select(vec4u(v), vec4u(0u) - vec4u(v), sign != vec4u(0u));
-    let zeros = countLeadingZeros(magnitude);
-    let n = magnitude << (zeros & vec4u(31u));
-    return select(((sign | ((vec4u(158u) - zeros) << vec4u(23u))) | ((n >> vec4u(8u)) & vec4u(0x7fffffu))) | vec4u((n & vec4u(255u)) != vec4u(0u)), vec4u(0u), v == vec4i(0));
-}
-
-fn convert_ieee_float16_4(x: vec4u) -> vec4u {
-    let magnitude = x & vec4u(0x7fffffffu);
-    return select(((x >> vec4u(31u)) << vec4u(15u)) | min(round_to_float16_4(magnitude), vec4u(0x7c00u)), vec4u(0x7e00u), magnitude > vec4u(0x7f800000u));
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16_4(magnitude: vec4u) -> vec4u {
-    let exponent = vec4i(magnitude >> vec4u(23u));
-    let biased = max(exponent, vec4i(1));
-    let significand = (magnitude & vec4u(0x7fffffu)) | (vec4u(exponent != vec4i(0)) << vec4u(23u));
-    let shift = vec4u(min(vec4i(13) + max(vec4i(113) - biased, vec4i(0)), vec4i(26)));
-    return (vec4u(max(biased - vec4i(113), vec4i(0))) << vec4u(10u)) + round_shift_4_vv(significand, shift);
-}
-
-// value / 2^shift, half to even; shift in 1..31.
-fn round_shift_4_vv(value: vec4u, shift: vec4u) -> vec4u {
-    let kept = value >> shift;
-    let rest = value & ((vec4u(1u) << shift) - vec4u(1u));
-    let half = vec4u(1u) << (shift - vec4u(1u));
-    return kept + vec4u((rest > half) | ((rest == half) & ((kept & vec4u(1u)) == vec4u(1u))));
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
+fn round_shift_4(value: vec4u, shift: u32) -> vec4u {
+    return (value + vec4u((1u << (shift - 1u)) - 1u) + ((value >> vec4u(shift)) & vec4u(1u))) >> vec4u(shift);
 }
 
 fn sign_extend_int32_4(code: vec4u) -> vec4i {
@@ -170,17 +147,29 @@ fn rint_quotient_f16_holds_4_vv(x: vec4u, s: vec4u) -> vec4<bool> {
 
 fn ieee_to_f32_float16_4(code: vec4u) -> vec4u {
     let magnitude = code & vec4u(0x7fffu);
-    return select(select(expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+    return select(expand_float16_4(code) + select(vec4u(0u), vec4u(0x38000000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16_4(code: vec4u) -> vec4u {
-    let sign = (code >> vec4u(15u)) << vec4u(31u);
     let magnitude = code & vec4u(0x7fffu);
-    let exponent = magnitude >> vec4u(10u);
-    let mantissa = magnitude << vec4u(13u);
-    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
-    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+    let normal = (magnitude << vec4u(13u)) + vec4u(0x38000000u);
+    let subnormal = bitcast<vec4u>(vec4f(vec4i(magnitude)) * vec4f(bitcast<f32>(0x33800000u))) & vec4u(0x7fffffffu);
+    return ((code >> vec4u(15u)) << vec4u(31u)) | select(normal, subnormal, (magnitude >> vec4u(10u)) == vec4u(0u));
+}
+
+fn convert_ieee_float16(x: u32) -> u32 {
+    let magnitude = x & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) { return 0x7e00u; }
+    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
+}
+
+// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
+fn round_to_float16(magnitude: u32) -> u32 {
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 113u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x38000000u, normal);
+    return round_shift(value, select(min(126u - exponent, 26u), 13u, normal));
 }
 
 // A power of two, 2^(code - 127); the least is subnormal.
@@ -201,33 +190,11 @@ fn sign_extend_int32(code: u32) -> i32 {
     return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
+// What is beyond the format's numbers is as good as 2^16, the infinity after them; the rest converts exactly, and is no subnormal.
 fn i32_to_narrow_float16(v: i32) -> u32 {
-    return convert_ieee_float16(i32_to_odd(v));
-}
-
-// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
-fn i32_to_odd(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    let n = magnitude << (zeros & 31u);
-    return ((sign | ((158u - zeros) << 23u)) | ((n >> 8u) & 0x7fffffu)) | u32((n & 255u) != 0u);
-}
-
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let magnitude = bitcast<u32>(f32(abs(clamp(v, -65536, 65536))));
+    let code = round_shift(magnitude - 0x38000000u, 13u);
+    return ((u32(v) >> 31u) << 15u) | select(code, 0u, v == 0);
 }
 
 struct Parts {
@@ -269,22 +236,15 @@ fn parts_of_f16(magnitude: u32) -> Parts {
 fn ieee_to_f32_float16(code: u32) -> u32 {
     let magnitude = code & 0x7fffu;
     if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+    return expand_float16(code) + select(0u, 0x38000000u, magnitude == 0x7c00u);
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
     let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let normal = (magnitude << 13u) + 0x38000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x33800000u)) & 0x7fffffffu;
+    return ((code >> 15u) << 31u) | select(normal, subnormal, (magnitude >> 10u) == 0u);
 }
 
 // The nearest integer, half to even, clamped to 2^18 in magnitude; NaN is the lowest.
@@ -296,12 +256,9 @@ fn rint_f32(x: u32) -> i32 {
     return select(value, -value, (x != magnitude) || (magnitude > 0x7f800000u));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
 
 fn saturate_signed_int4(v: i32) -> u32 {

@@ -52,16 +52,10 @@ fn finite_to_f32_float6e2m3(code: u32) -> u32 {
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float6e2m3(code: u32) -> u32 {
-    let sign = (code >> 5u) << 31u;
     let magnitude = code & 31u;
-    let exponent = magnitude >> 3u;
-    let mantissa = magnitude << 20u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((127u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x3f000000u);
+    let normal = (magnitude << 20u) + 0x3f000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x3e000000u)) & 0x7fffffffu;
+    return ((code >> 5u) << 31u) | select(normal, subnormal, (magnitude >> 3u) == 0u);
 }
 
 fn quantize_linear(x: u32, scale: u32, zero_point: u32) -> u32 {
@@ -72,33 +66,11 @@ fn sign_extend_int32(code: u32) -> i32 {
     return i32(code ^ 0x80000000u) + i32(-2147483648);
 }
 
+// What is beyond the format's numbers is as good as 2^16, the infinity after them; the rest converts exactly, and is no subnormal.
 fn i32_to_narrow_float16(v: i32) -> u32 {
-    return convert_ieee_float16(i32_to_odd(v));
-}
-
-// A float32 whose last bit tells that something was lost (round to odd), so that rounding it once more rounds once.
-fn i32_to_odd(v: i32) -> u32 {
-    if (v == 0) { return 0u; }
-    let sign = u32(v) & 0x80000000u;
-    let magnitude = select(u32(v), 0u - u32(v), sign != 0u);
-    let zeros = countLeadingZeros(magnitude);
-    let n = magnitude << (zeros & 31u);
-    return ((sign | ((158u - zeros) << 23u)) | ((n >> 8u) & 0x7fffffu)) | u32((n & 255u) != 0u);
-}
-
-fn convert_ieee_float16(x: u32) -> u32 {
-    let magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) { return 0x7e00u; }
-    return ((x >> 31u) << 15u) | min(round_to_float16(magnitude), 0x7c00u);
-}
-
-// The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
-fn round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + round_shift(significand, shift);
+    let magnitude = bitcast<u32>(f32(abs(clamp(v, -65536, 65536))));
+    let code = round_shift(magnitude - 0x38000000u, 13u);
+    return ((u32(v) >> 31u) << 15u) | select(code, 0u, v == 0);
 }
 
 struct Parts {
@@ -140,22 +112,15 @@ fn parts_of_f16(magnitude: u32) -> Parts {
 fn ieee_to_f32_float16(code: u32) -> u32 {
     let magnitude = code & 0x7fffu;
     if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return expand_float16(code);
+    return expand_float16(code) + select(0u, 0x38000000u, magnitude == 0x7c00u);
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
     let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let normal = (magnitude << 13u) + 0x38000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x33800000u)) & 0x7fffffffu;
+    return ((code >> 15u) << 31u) | select(normal, subnormal, (magnitude >> 10u) == 0u);
 }
 
 // x + y: three guard bits below the significand of the greater operand, the last of them sticky.
@@ -199,17 +164,13 @@ fn saturate_float_float6e2m3(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn round_to_float6e2m3(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(20 + max(127 - biased, 0), 26));
-    return (u32(max(biased - 127, 0)) << 3u) + round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 127u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x3f000000u, normal);
+    return round_shift(value, select(min(147u - exponent, 26u), 20u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
