@@ -21,7 +21,7 @@ F32, U32, BOOL = Scalar.F32, Scalar.U32, Scalar.BOOL
 # What the text of these functions of the library says, for one call; both sides of each `if`, and all that follows a return.
 MUL_SMALL = {"integer": 24, "shift": 4, "select": 2}
 ROUND_PACK = {"integer": 10, "shift": 1}
-ROUND_SHIFT = {"integer": 10, "shift": 3, "select": 1}
+ROUND_SHIFT = {"integer": 5, "shift": 3}
 PRODUCT = (MUL_SMALL, ROUND_PACK, ROUND_SHIFT)
 """An integer of 9 bits times a float32, by integers."""
 

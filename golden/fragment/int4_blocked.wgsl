@@ -55,17 +55,15 @@ fn w_convert_to_f16_4(x: vec4u) -> vec4u {
 
 fn w_ieee_to_f32_float16_4(code: vec4u) -> vec4u {
     let magnitude = code & vec4u(0x7fffu);
-    return select(select(w_expand_float16_4(code), ((code >> vec4u(15u)) << vec4u(31u)) | vec4u(0x7f800000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
+    return select(w_expand_float16_4(code) + select(vec4u(0u), vec4u(0x38000000u), magnitude == vec4u(0x7c00u)), vec4u(0x7fc00000u), magnitude > vec4u(0x7c00u));
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn w_expand_float16_4(code: vec4u) -> vec4u {
-    let sign = (code >> vec4u(15u)) << vec4u(31u);
     let magnitude = code & vec4u(0x7fffu);
-    let exponent = magnitude >> vec4u(10u);
-    let mantissa = magnitude << vec4u(13u);
-    let zeros = countLeadingZeros(mantissa) - vec4u(8u);
-    return select(sign | (mantissa + vec4u(0x38000000u)), select((sign | ((vec4u(113u) - zeros) << vec4u(23u))) | ((mantissa << (zeros & vec4u(31u))) & vec4u(0x7fffffu)), sign, magnitude == vec4u(0u)), exponent == vec4u(0u));
+    let normal = (magnitude << vec4u(13u)) + vec4u(0x38000000u);
+    let subnormal = bitcast<vec4u>(vec4f(vec4i(magnitude)) * vec4f(bitcast<f32>(0x33800000u))) & vec4u(0x7fffffffu);
+    return ((code >> vec4u(15u)) << vec4u(31u)) | select(normal, subnormal, (magnitude >> vec4u(10u)) == vec4u(0u));
 }
 
 fn w_at(i: u32) -> f32 {
@@ -117,19 +115,15 @@ fn w_convert_ieee_float16(x: u32) -> u32 {
 
 // The code of a float32's magnitude, half to even, subnormals kept, and counted on beyond the format's greatest.
 fn w_round_to_float16(magnitude: u32) -> u32 {
-    let exponent = i32(magnitude >> 23u);
-    let biased = max(exponent, 1);
-    let significand = (magnitude & 0x7fffffu) | (u32(exponent != 0) << 23u);
-    let shift = u32(min(13 + max(113 - biased, 0), 26));
-    return (u32(max(biased - 113, 0)) << 10u) + w_round_shift(significand, shift);
+    let exponent = magnitude >> 23u;
+    let normal = exponent >= 113u;
+    let value = select((magnitude & 0x7fffffu) | 0x800000u, magnitude - 0x38000000u, normal);
+    return w_round_shift(value, select(min(126u - exponent, 26u), 13u, normal));
 }
 
-// value / 2^shift, half to even; shift in 1..31.
+// value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
 fn w_round_shift(value: u32, shift: u32) -> u32 {
-    let kept = value >> shift;
-    let rest = value & ((1u << shift) - 1u);
-    let half = 1u << (shift - 1u);
-    return kept + u32((rest > half) || ((rest == half) && ((kept & 1u) == 1u)));
+    return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
 
 fn w_dequantize_linear_quick(x: u32, zero_point: i32, scale: u32) -> u32 {
@@ -158,22 +152,15 @@ fn w_scale_product_takes_s(s: u32) -> bool {
 fn w_ieee_to_f32_float16(code: u32) -> u32 {
     let magnitude = code & 0x7fffu;
     if (magnitude > 0x7c00u) { return 0x7fc00000u; }
-    if (magnitude == 0x7c00u) { return ((code >> 15u) << 31u) | 0x7f800000u; }
-    return w_expand_float16(code);
+    return w_expand_float16(code) + select(0u, 0x38000000u, magnitude == 0x7c00u);
 }
 
 // A finite number of a format whose numbers are all normal, or zero, in float32.
 fn w_expand_float16(code: u32) -> u32 {
-    let sign = (code >> 15u) << 31u;
     let magnitude = code & 0x7fffu;
-    let exponent = magnitude >> 10u;
-    let mantissa = magnitude << 13u;
-    if (exponent == 0u) {
-        if (magnitude == 0u) { return sign; }
-        let zeros = countLeadingZeros(mantissa) - 8u;
-        return (sign | ((113u - zeros) << 23u)) | ((mantissa << (zeros & 31u)) & 0x7fffffu);
-    }
-    return sign | (mantissa + 0x38000000u);
+    let normal = (magnitude << 13u) + 0x38000000u;
+    let subnormal = bitcast<u32>(f32(i32(magnitude)) * bitcast<f32>(0x33800000u)) & 0x7fffffffu;
+    return ((code >> 15u) << 31u) | select(normal, subnormal, (magnitude >> 10u) == 0u);
 }
 
 fn w_sign_extend_int4(code: u32) -> i32 {
