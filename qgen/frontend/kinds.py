@@ -30,7 +30,7 @@ KINDS: Final[dict[str, Callable[[DType], bool]]] = {
     "float8": lambda dtype: dtype.is_float8,
     "small_float": lambda dtype: dtype.is_small_float,
     "narrow_float": lambda dtype: dtype.is_float and dtype.bits < 32 and dtype.mantissa_bits > 0,
-    "signed_zero_float": lambda dtype: _is_compact(dtype) and _has_negative_zero(dtype.format),
+    "compact_signed_zero_float": lambda dtype: _is_compact(dtype) and _has_negative_zero(dtype.format),
     "minifloat": lambda dtype: dtype.bits <= 8 and dtype.mantissa_bits > 0 and _has_negative_zero(dtype.format),
     "ieee_float": lambda dtype: dtype.bits < 32 and dtype.format is not None and dtype.format.has_infinity,
     "compact_ieee_float": lambda dtype: _is_compact(dtype) and dtype.format is not None and dtype.format.has_infinity,

@@ -51,7 +51,7 @@ FAULTS = (
     Fault("no sticky bit of a float16 quotient", "narrow.qg", " | u32(dividend != quotient * db)", "", "div_f16"),
     Fault("no sticky bit of a bfloat16 quotient", "narrow.qg", " | u32(dividend != quotient * db)", "", "div_bf16"),
     Fault("narrow subnormals off by a binade", "narrow.qg", "(F.first - F.mantissa)", "(F.first + 1 - F.mantissa)", "ieee_to_f32_float16"),
-    Fault("a float16 infinity is a number", "narrow.qg", "(if magnitude == F.overflow then (F.first - 1) << 23 else 0)", "0", "ieee_to_f32_float16"),
+    Fault("a float16 infinity is a number", "narrow.qg", "F.overflow then (F.first - 1) << 23", "F.overflow then 0", "ieee_to_f32_float16"),
     Fault("a float8 NaN is a number", "narrow.qg", "> F.max { return 0x7fc00000", "> F.max { return 0x43f00000", "fn_to_f32_float8e4m3fn"),
     Fault("the FNUZ NaN is -0", "narrow.qg", "if code == F.nan { return 0x7fc00000; }", "", "fnuz_to_f32_float8e4m3fnuz"),
     Fault("bfloat16 NaN keeps its code", "narrow.qg", "(bits & 0x7fffffff) > 0x7f800000", "false", "bf16_to_f32"),
