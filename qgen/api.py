@@ -74,10 +74,9 @@ def compile(  # noqa: A001 - the name users expect, as `re.compile`; an operator
         group=group,
         plain_scale=plain_scale,
     )
-    if profile is not None:
-        profile = profile if isinstance(profile, Profile) else read_profile(profile)
-        request = profile.apply(request)
-    return compile_request(request if known_scale is None else know_scale(request, known_scale))
+    request = request if known_scale is None else know_scale(request, known_scale)
+    found = _read(profile)
+    return compile_request(request if found is None else found.apply(request))
 
 
 def compile_function(  # an operator has this many choices
@@ -123,12 +122,25 @@ def compile_function(  # an operator has this many choices
     return compile_fragment(request if known_scale is None else know_scale(request, known_scale), prefix)
 
 
-def from_onnx(model: str | os.PathLike[str], *, shapes: str = "baked", any_scale: bool = False) -> Bundle:
+def from_onnx(
+    model: str | os.PathLike[str],
+    *,
+    shapes: str = "baked",
+    any_scale: bool = False,
+    numerics: str = "exact",
+    target: str = "webgpu",
+    profile: str | os.PathLike[str] | Profile | None = None,
+) -> Bundle:
     """Return the kernels of every QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear node of an ONNX model.
 
     `shapes` is `baked` (where inference knows them, else uniforms) or `uniform`. A kernel relies on the values of a scale that the model
-    fixes, as with `known_scale` of `compile`, unless it is to take `any_scale`. Raises `QgenError` where the file is no model.
+    fixes, as with `known_scale` of `compile`, unless it is to take `any_scale`. `numerics`, `target` and `profile` are as of `compile`.
+    Raises `QgenError` where the file is no model.
     """
     from qgen.importer import load_bundle  # onnx is an extra, and slow to import
 
-    return load_bundle(model, shapes=shapes, any_scale=any_scale)
+    return load_bundle(model, shapes=shapes, any_scale=any_scale, numerics=numerics, target=target, profile=_read(profile))
+
+
+def _read(profile: str | os.PathLike[str] | Profile | None) -> Profile | None:
+    return profile if profile is None or isinstance(profile, Profile) else read_profile(profile)

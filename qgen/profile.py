@@ -84,14 +84,18 @@ class Profile:
         ]
         return min(same, key=lambda entry: _distance(entry.key, key)).schedule if same else None
 
+    def hold_target(self, target: Target) -> None:
+        """Raise `QgenError` QG108 where kernels for `target` can have no schedule of this profile: it is another's, or has options."""
+        if target.name != self.target:
+            message = f"the profile is for the target `{self.target}`, and the kernel for `{target.name}`"
+            raise QgenError("QG108", message, hint=f"emit it for `{self.target}`, without options, or leave the profile out")
+
     def apply(self, request: Request) -> Request:
         """Return the request with the schedule found for it, or itself where there is none.
 
-        Raises `QgenError` QG108 where the request is for another target than the profile, or has a schedule already.
+        Raises as `hold_target` does.
         """
-        if request.target.name != self.target:
-            message = f"the profile is for the target `{self.target}`, and the kernel for `{request.target.name}`"
-            raise QgenError("QG108", message, hint=f"emit it for `{self.target}`, without options, or leave the profile out")
+        self.hold_target(request.target)
         schedule = self.find(request)
         return request if schedule is None else replace(request, target=schedule.target(self.target))
 

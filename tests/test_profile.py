@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import qgen
@@ -121,3 +122,10 @@ def test_a_profile_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_bytes(b"\xff")
     with pytest.raises(QgenError, match="this is no profile"):
         read_profile(tmp_path / "p.toml")
+
+
+def test_the_schedule_of_a_kernel_for_known_scales_is_its_own() -> None:
+    words: dict[str, Any] = {"x": "uint8", "scale": "float32", "shape": (4096,), "known_scale": np.array(0.5, np.float32)}
+    plain = qgen.compile("DequantizeLinear", **words)
+    found = profile((plain.request, Schedule(16, 32)), (request((4096,), scale="float32"), Schedule(8, 64)))
+    assert qgen.compile("DequantizeLinear", **words, profile=found).request.target.lanes == 16

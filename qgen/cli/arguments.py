@@ -54,6 +54,13 @@ def read_glue(arguments: argparse.Namespace) -> tuple[str, ...]:
     return parse_languages(arguments.glue)
 
 
+def add_choices(add_argument: Callable[..., object]) -> None:
+    """Add the options of how kernels are made, by a parser's or a group's `add_argument`; each is None where it is not given."""
+    add_argument("--numerics", metavar="M", help="exact (default), strict or fast (`qgen explain QG104`)")
+    add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
+    add_argument("--profile", metavar="FILE", help="take lanes and workgroup from this profile (`qgen tune`)")
+
+
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the operator and the options that describe one kernel; each is None where it is not given."""
     parser.add_argument("op", metavar="OP", nargs="?", help="QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear")
@@ -73,15 +80,13 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--precision", metavar="T", help="the type QuantizeLinear divides in")
     group.add_argument("--no-saturate", action="store_true", default=None, help="do not saturate (float8 outputs alone)")
     group = parser.add_argument_group("the kernel")
-    group.add_argument("--numerics", metavar="M", help="exact (default), strict or fast (`qgen explain QG104`)")
+    add_choices(group.add_argument)
     group.add_argument(
         "--plain-scale",
         action="store_true",
         default=None,
         help="every scale is plain: no test of them, no code for others (`qgen explain QG113`)",
     )
-    group.add_argument("--target", metavar="T", help="webgpu (default), with options as webgpu:workgroup_size=128 (`qgen list targets`)")
-    group.add_argument("--profile", metavar="FILE", help="take lanes and workgroup from this profile (`qgen tune`)")
     group.add_argument("--name", metavar="N", help="the kernel's name (default: readable parts and a hash of the text)")
     group.add_argument("--entry-point", metavar="N", help="the entry point's name (default: main)")
     group.add_argument("--group", metavar="N", type=int, help="the bind group (default: 0)")

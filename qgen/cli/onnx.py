@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from qgen.cli.arguments import add_glue, add_quiet, one_of, read_glue
+from qgen.cli.arguments import add_choices, add_glue, add_quiet, one_of, read_glue
 from qgen.cli.list import align
 from qgen.cli.terminal import count, warn
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from qgen.importer import Bundle
 
 SUMMARY: Final = "compile every quantizing and dequantizing node of a model"
-USAGE: Final = "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--any-scale] [--glue L,...] [--dry-run]"
+USAGE: Final = (
+    "qgen onnx MODEL.onnx -o DIR [--shapes baked|uniform] [--any-scale] [--numerics M] [--target T]\n"
+    "                 [--profile FILE] [--glue L,...] [--dry-run]"
+)
 DESCRIPTION: Final = """\
 Compiles a kernel for each QuantizeLinear and DequantizeLinear node of an ONNX model, of ai.onnx and
 com.microsoft, and for each DynamicQuantizeLinear node; in the main graph, in subgraphs and in functions,
@@ -37,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="baked (default: where inference knows them), or uniform",
     )
     parser.add_argument("--any-scale", action="store_true", help="emit kernels that take any scale, and rely on none of the model's")
+    add_choices(parser.add_argument)
     parser.add_argument("--dry-run", action="store_true", help="write nothing, and print what would be emitted")
     add_glue(parser)
     add_quiet(parser)
@@ -48,13 +52,20 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("a folder is needed: -o DIR (or --dry-run)")
     from qgen.glue import save_glue  # start-up time
     from qgen.importer import load_bundle  # start-up time
+    from qgen.profile import read_profile  # start-up time
 
     languages = read_glue(arguments)
-    bundle = load_bundle(arguments.model, shapes=arguments.shapes, any_scale=arguments.any_scale)
+    choices = {name: getattr(arguments, name) for name in ("numerics", "target") if getattr(arguments, name) is not None}
+    profile = None if arguments.profile is None else read_profile(arguments.profile)
+    bundle = load_bundle(arguments.model, shapes=arguments.shapes, any_scale=arguments.any_scale, profile=profile, **choices)
     if not arguments.dry_run:
         for kernel in bundle.kernels.values():
             save_glue(kernel, arguments.output, languages)
         bundle.save(arguments.output)
+    if profile is not None:
+        without = sum(profile.find(kernel.request) is None for kernel in bundle.kernels.values())
+        if without:
+            warn(f"{arguments.profile} has no schedule for {without} of {count(len(bundle.kernels), 'kernel')}", arguments.color)
     for text in warnings_of(bundle):
         warn(text, arguments.color)
     if not arguments.quiet:

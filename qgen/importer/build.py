@@ -35,6 +35,7 @@ def _import_node(site: Site, choices: Choices, scales: Scales, kernels: dict[str
         request, warnings = make_node_request(site, operands, choices)
         codes = None if choices.any_scale else scales.find(find_scale(operands))
         request = request if codes is None else know_codes(request, codes)
+        request = request if choices.profile is None else choices.profile.apply(request)
         kernel = compiled.get(request) or compile_request(request)
     except QgenError as error:
         return replace(record, reason=Reason(error.code, error.message, error.hint))

@@ -17,6 +17,7 @@ from qgen.importer.scopes import UNKNOWN, Value
 from qgen.importer.tensors import has_data
 from qgen.importer.text import printable
 from qgen.importer.walk import Site
+from qgen.profile import Profile
 from qgen.request import Request, make_request
 from qgen.signatures import Row, find_rows, signature_warnings
 from qgen.signatures.tables import ATTRIBUTE_DEFAULTS, DEQUANTIZE, DYNAMIC, DYNAMIC_ROW, MICROSOFT, ONNX, QUANTIZE
@@ -42,6 +43,7 @@ class Choices:
     numerics: str
     any_scale: bool
     """Whether kernels take any scales, those that the model fixes notwithstanding."""
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ Command = Callable[[str], Run]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder: `blocked` and `rows` are kernels, `.npy` files fit `blocked`, `kernels.toml` is a list, `model.onnx` a model."""
+    """A working folder: `blocked` and `rows` are kernels, `.npy` files fit `blocked`, and of the others each is what it is called."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     blocks = qgen.blocked(-1, 32)
@@ -80,7 +80,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("other.json").write_text('{"format": "qgen.bundle"}\n', encoding="utf-8")
     Path("empty").mkdir()
     write_model(Path("model.onnx"))
+    Path("profile.toml").write_text(PROFILE, encoding="utf-8")
     return tmp_path
+
+
+PROFILE = """\
+format = 1
+adapter = "some adapter"
+backend = "wgpu:vulkan"
+target = "webgpu"
+
+[[kernel]]
+op = "QuantizeLinear"
+x = "float32"
+scale = "float32"
+y = "uint8"
+zero_point = true
+granularity = "per_tensor"
+numerics = "exact"
+plain_scale = true
+lanes = 16
+workgroup_size = 32
+time = 0.5
+"""
+"""Of one of the model's kernels."""
 
 
 def write_model(path: Path) -> None:

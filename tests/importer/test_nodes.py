@@ -18,7 +18,9 @@ from onnx.backend.test.loader import load_model_tests
 import qgen
 from qgen.arrays import numpy_dtype
 from qgen.dtypes import DTYPES
+from qgen.errors import QgenError
 from qgen.importer import load_bundle
+from qgen.profile import Entry, Profile, Schedule, describe_kernel
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor
 from tests.importer.models import load, one_node, parse, save
 
@@ -484,6 +486,27 @@ def test_a_scale_that_is_but_the_default_of_an_input_is_not_known(tmp_path: Path
     assert load_bundle(save(model, tmp_path)).nodes[0].plain_scale
     model.graph.input.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, [6]))
     assert not load_bundle(save(model, tmp_path)).nodes[0].plain_scale
+
+
+def test_kernels_have_the_schedules_of_a_profile(tmp_path: Path) -> None:
+    """That of the very kernel: where the model fixes the scale, of the one that relies on it."""
+    text = quantize(constants=FIXED, operands="a, s")
+    (own,) = load(tmp_path, text).kernels.values()
+    found = Profile("", "", "webgpu", (Entry(describe_kernel(own.request), Schedule(16, 32), 0.5),))
+    (tuned,) = load(tmp_path, text, profile=found).kernels.values()
+    assert own.request.plain_scale
+    assert tuned.request.target.workgroup_size == 32
+    (other,) = load(tmp_path, text, profile=found, any_scale=True).kernels.values()
+    assert other.wgsl == next(iter(load(tmp_path, text, any_scale=True).kernels.values())).wgsl
+    with pytest.raises(QgenError, match="the profile is for the target `webgpu`"):
+        load(tmp_path, text, profile=found, target="mobile")
+
+
+def test_a_model_is_compiled_in_other_modes_and_for_other_targets(tmp_path: Path) -> None:
+    text = quantize(constants=FIXED, operands="a, s")
+    load(tmp_path, text)
+    bundle = qgen.from_onnx(tmp_path / "model.onnx", numerics="strict", target="baseline")
+    assert [(kernel.request.mode, kernel.request.target.name) for kernel in bundle.kernels.values()] == [("strict", "baseline")]
 
 
 def test_kernels_take_any_scale_where_that_is_asked_for(tmp_path: Path) -> None:
