@@ -103,8 +103,9 @@ def _verdict(wrong: int, noun: str) -> str:
 def find_sidecars(paths: Sequence[str], color: str) -> Iterator[Path]:
     """Yield the sidecars that are named, and those in the folders that are named, in the order of their names.
 
-    Other JSON files of a folder are passed over, with a warning where they are not qgen's. Raises `QgenError` QG902 for a file that cannot
-    be read, QG912 for a folder without a sidecar.
+    Other JSON files of a folder are passed over, with a warning where they are not qgen's; but one that stands beside a text of its name is
+    what a sidecar was, and whoever reads it will say so. Raises `QgenError` QG902 for a file that cannot be read, QG912 for a folder
+    without a sidecar.
     """
     from qgen.cli.stored import read_format  # start-up time
     from qgen.sidecar.plan import FORMAT  # start-up time
@@ -115,10 +116,10 @@ def find_sidecars(paths: Sequence[str], color: str) -> Iterator[Path]:
             yield path
             continue
         found = {file: read_format(file) for file in sorted(path.glob("*.json"))}
-        sidecars = [file for file, kind in found.items() if kind == FORMAT]
+        sidecars = [file for file, kind in found.items() if kind == FORMAT or (kind is None and file.with_suffix(".wgsl").exists())]
         if not sidecars:
             raise QgenError("QG912", f"there is no kernel in {path}", hint="name a folder that `qgen emit`, `onnx` or `build` wrote to")
         for file, kind in found.items():
-            if kind is None:
+            if kind is None and file not in sidecars:
                 warn(f"{file} is no sidecar of a kernel", color)
         yield from sidecars

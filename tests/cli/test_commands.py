@@ -146,6 +146,18 @@ def test_check_passes_over_other_files_of_a_folder(folder: Path, command: Comman
     assert (run.status, run.stderr) == (0, "warning: kernels/array.json is no sidecar of a kernel\n")
 
 
+@pytest.mark.parametrize("words", ["check kernels --device cpu", "tune kernels -o tuned.toml --device llvmpipe --rounds 3"])
+@pytest.mark.parametrize("left", [0, 300], ids=["empty", "truncated"])
+def test_a_damaged_sidecar_in_a_folder_is_no_kernel_to_pass_over(command: Command, folder: Path, words: str, left: int) -> None:
+    sidecar = folder / "kernels" / "rows.json"
+    sidecar.write_bytes(sidecar.read_bytes()[:left])
+    run = command(words)
+    assert run.status == 1
+    assert run.stderr.startswith("error[QG903]: this is no sidecar of a kernel: it is not JSON")
+    assert "kernels/rows.json" in run.stderr
+    assert not (folder / "tuned.toml").exists()
+
+
 def test_check_all_in_shards_goes_on_from_a_file(folder: Path, command: Command) -> None:
     run = command("check --all --device cpu --shard 3/9999 --resume done.jsonl")
     assert run.status == 0
