@@ -1,7 +1,8 @@
 """How long a driver takes for a kernel that it has not seen: `python -m tests.bench.drivers wgpu:llvmpipe dawn:swiftshader [--all]`.
 
 A kernel is run on a small tensor twice; the first run has the compilation, the second has not, and the difference is what is printed: the
-process's time on processors, to which other programs add little. Drivers compile one kernel on one thread.
+process's time on processors, to which other programs add little. Drivers compile one kernel on one thread. What takes longer than the limit
+is compiled twice more, each time with another name for the entry point, and the median is what it took.
 Kernels are those that the tests run on this adapter, or the usual text of every kernel of the matrix. Exits with 1 where one takes longer
 than the limit.
 """
@@ -13,7 +14,7 @@ import os
 import statistics
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 # Mesa keeps what it has compiled on disk.
@@ -50,9 +51,7 @@ def main() -> int:
     arguments = parser.parse_args()
     slow = False
     for stack in arguments.stacks:
-        timings = sorted(
-            (_time(compile_request(text), stack) for text in _texts(stack, whole=arguments.all)), key=lambda timing: -timing.cold
-        )
+        timings = sorted((_time(text, stack) for text in _texts(stack, whole=arguments.all)), key=lambda timing: -timing.cold)
         times = [timing.cold for timing in timings]
         middle, high = statistics.median(times), times[len(times) // 100]
         print(
@@ -73,8 +72,17 @@ def _texts(stack: str, *, whole: bool) -> list[Request]:
     return [text for number, request in sample_matrix(*SAMPLES.get(stack, _SAMPLE)) for text in texts_to_run(request, number)]
 
 
-def _time(kernel: Kernel, stack: str) -> Timing:
-    return Timing(1000 * (_run(kernel, stack) - _run(kernel, stack)), kernel.name)
+def _time(request: Request, stack: str) -> Timing:
+    kernel = compile_request(request)
+    cold = _cold(kernel, stack)
+    if cold > LIMIT:
+        again = [_cold(compile_request(replace(request, entry_point=name)), stack) for name in ("second", "third")]
+        cold = statistics.median([cold, *again])
+    return Timing(cold, kernel.name)
+
+
+def _cold(kernel: Kernel, stack: str) -> float:
+    return 1000 * (_run(kernel, stack) - _run(kernel, stack))
 
 
 def _run(kernel: Kernel, stack: str) -> float:
