@@ -131,9 +131,10 @@ def request_of_sidecar(sidecar: dict[str, Any]) -> Request:
             plain_scale=bool(sidecar.get("assumes")),
             **attributes,
         )
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        what = f"there is no `{error.args[0]}`" if isinstance(error, KeyError) else "a value is of another kind than it should be"
         raise QgenError(
-            "QG106", f"the sidecar does not say what its kernel computes: {error}", hint="write it anew with `qgen emit`"
+            "QG106", f"the sidecar does not say what its kernel computes: {what}", hint="write it anew with `qgen emit`"
         ) from error
 
 
