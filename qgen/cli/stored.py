@@ -63,8 +63,8 @@ def describe_device(device: str) -> str:
 def load_kernel(path: Path) -> StoredKernel:
     """Return the kernel of the sidecar at `path`.
 
-    Raises `QgenError`: QG902 for a file that cannot be read, QG903 for one that is no sidecar, QG904 where the text is not the sidecar's,
-    QG106 and what `make_request` raises where the sidecar asks for what there is not.
+    Raises `QgenError`: QG902 for a file that cannot be read, QG903 for one that is no sidecar, QG904 where text and sidecar do not go
+    together, QG106 and what `make_request` raises where the sidecar asks for what there is not.
     """
     sidecar = read_sidecar(path)
     try:
@@ -86,7 +86,26 @@ def load_kernel(path: Path) -> StoredKernel:
         compiled = compile_request(request_of_sidecar(sidecar)).compiled
     except QgenError as error:
         raise QgenError(error.code, error.message, hint=error.hint, place=str(path)) from error
-    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, given_sidecar=sidecar)), compiled.wgsl == wgsl)
+    is_current = compiled.wgsl == wgsl
+    changed = _find_change(sidecar, compiled.sidecar) if is_current else None
+    if changed is not None:
+        message = f"`{changed}` of the sidecar is not what it is of its text"
+        raise QgenError("QG904", message, hint="emit both anew with `qgen emit`", place=str(path))
+    return StoredKernel(path, Kernel(replace(compiled, wgsl=wgsl, given_sidecar=sidecar)), is_current)
+
+
+def _find_change(found: Any, own: Any, place: str = "") -> str | None:  # noqa: ANN401 - JSON
+    """Return the first place at which a sidecar differs from that of the same text; what only one of them has is of another version."""
+    match found, own:
+        case dict(), dict():
+            parts = [(f"{place}.{key}" if place else key, value, own[key]) for key, value in found.items() if key in own]
+        case list(), list() if len(found) == len(own):
+            parts = [(f"{place}[{number}]", *pair) for number, pair in enumerate(zip(found, own, strict=True))]
+        case _:
+            # A boolean is no number; the text may have been given another file name.
+            is_same = (found, type(found)) == (own, type(own)) or place.endswith(".wgsl.file")
+            return None if is_same else place
+    return next((change for where, mine, its in parts if (change := _find_change(mine, its, where)) is not None), None)
 
 
 def read_sidecar(path: Path) -> dict[str, Any]:

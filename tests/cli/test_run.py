@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 import qgen
+from qgen.cli.stored import load_kernel
+from qgen.errors import QgenError
 from tests.cli.conftest import Command
 
 INPUTS = "--in x=x.npy y_scale=scale.npy y_zero_point=zero.npy --out y=y.npy"
@@ -190,6 +194,36 @@ def test_a_sidecar_names_an_entry_point_of_its_text(entry_point: object, said: s
         assert run.status == 1
         assert run.stderr.startswith("error[QG903]: this is no sidecar of a kernel")
         assert said in run.stderr
+
+
+def _places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - JSON
+    """Yield the place of every value of a sidecar."""
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*place, key)
+        yield from _places(below, (*place, key))
+
+
+def test_a_value_of_a_sidecar_that_was_changed_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
+    kernel = qgen.compile("DequantizeLinear", x="int8", scale="float16", zero_point=True, granularity=qgen.per_axis(0), name="k")
+    kernel.save(tmp_path)
+    text = (tmp_path / "k.json").read_text(encoding="utf-8")
+    codes, scale = np.ones((4, 37), np.int8), np.ones(4, np.float16)
+    inputs: dict[str, NDArray[Any]] = {"x": codes, "x_scale": scale, "x_zero_point": np.arange(4, dtype=np.int8)}
+    refused = 0
+    for number, place in enumerate(_places(json.loads(text))):
+        for change in (0, None, ["x"], 1 << 32)[number % 2 :: 2]:
+            sidecar = json.loads(text)
+            *above, last = place
+            reduce(lambda value, key: value[key], above, sidecar)[last] = change
+            (tmp_path / "k.json").write_text(json.dumps(sidecar), encoding="utf-8")
+            try:
+                stored = load_kernel(tmp_path / "k.json")
+                found = stored.kernel.run(inputs, device=stored.resolve_device("cpu"))
+            except QgenError:
+                refused += 1
+            else:
+                assert np.array_equal(found["y"], kernel.reference(inputs)["y"]), (place, change)
+    assert refused > 500
 
 
 def test_nested_json_is_no_sidecar(folder: Path, command: Command) -> None:
