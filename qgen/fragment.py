@@ -23,7 +23,7 @@ from qgen.request import Request, readable_name
 PREFIX: Final = "dequantize"
 """The prefix where none is given."""
 
-_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_PREFIX: Final = re.compile(r"(?=.{1,64}\Z)[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def compile_fragment(request: Request, prefix: str = PREFIX) -> Fragment:
     if request.shape is None:
         raise QgenError("QG961", "a function needs the shape of x", hint="give it, as `--shape 64,100`: all sizes stand in the text")
     if not _PREFIX.fullmatch(prefix) or is_reserved(prefix):
-        hint = "use a letter and at most 63 letters, digits and _, and no reserved word"
+        hint = "use a letter and at most 63 letters, digits and single _ between them, and no reserved word"
         raise QgenError("QG962", f"`{prefix}` cannot be a prefix", hint=hint)
     checked = check_signature(signature)
     variant = Variant(request.mode, request.granularity, request.shape, request.target, request.plain_scale)
@@ -62,7 +62,7 @@ def compile_fragment(request: Request, prefix: str = PREFIX) -> Fragment:
         if error.code == "QG303":
             error.hint = "cut the tensor into parts, and make a function for each"
         raise
-    uses_native = any(is_conditional(function.name.removeprefix(f"{prefix}_")) for function in legal.functions)
+    uses_native = any(is_conditional(function.name.removeprefix(f"{prefix}__")) for function in legal.functions)
     assumption = find_assumption(request)
     assumes = None if assumption is None else assumption.condition
     spec = ModuleSpec(legal, checked, (plan,), request.shape, request.mode, uses_native, request.target, 0, assumes)

@@ -31,19 +31,19 @@ fn w_at(i: u32) -> f32 {
 fn w_bits(i: u32) -> u32 {
     let group = i / 256u;
     let x_zero_point_code = (w_zero_point[group / 4u] >> (8u * (group % 4u))) & 255u;
-    let zero_point = w_zero_extend_uint8(x_zero_point_code);
+    let zero_point = w__zero_extend_uint8(x_zero_point_code);
     let x_scale_code = w_scale[group];
     let scale = x_scale_code;
     let x_code = (w_x[i / 4u] >> (8u * (i % 4u))) & 255u;
-    return w_dequantize_linear(x_code, zero_point, scale);
+    return w__dequantize_linear(x_code, zero_point, scale);
 }
 
-fn w_dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
-    return w_mul_small(w_zero_extend_uint8(x) - zero_point, scale);
+fn w__dequantize_linear(x: u32, zero_point: i32, scale: u32) -> u32 {
+    return w__mul_small(w__zero_extend_uint8(x) - zero_point, scale);
 }
 
 // An integer of 9 bits times a significand of 24 fits a word, so a subnormal factor needs no other treatment than a normal one.
-fn w_mul_small(v: i32, s: u32) -> u32 {
+fn w__mul_small(v: i32, s: u32) -> u32 {
     let magnitude = s & 0x7fffffffu;
     let sign = (u32(v) ^ s) & 0x80000000u;
     if ((magnitude > 0x7f800000u) || ((magnitude == 0x7f800000u) && (v == 0))) { return 0x7fc00000u; }
@@ -53,21 +53,21 @@ fn w_mul_small(v: i32, s: u32) -> u32 {
     if (product == 0u) { return sign; }
     let zeros = countLeadingZeros(product);
     let n = product << (zeros & 31u);
-    return w_round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
+    return w__round_pack(sign, i32(max(magnitude >> 23u, 1u)) + 8 - i32(zeros), (n >> 6u) | u32((n & 63u) != 0u));
 }
 
 // significand * 2^(exponent - 152), rounded to float32; the significand is in [2^25, 2^26), bit 0 tells that something was lost below it.
-fn w_round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
+fn w__round_pack(sign: u32, exponent: i32, significand: u32) -> u32 {
     let shift = u32(2 + clamp(1 - exponent, 0, 25));
-    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + w_round_shift(significand, shift);
+    let bits = (u32(clamp(exponent, 1, 255) - 1) << 23u) + w__round_shift(significand, shift);
     return sign | min(bits, 0x7f800000u);
 }
 
 // value / 2^shift, half to even; shift in 1..31, and value + 2^(shift - 1) is below 2^32.
-fn w_round_shift(value: u32, shift: u32) -> u32 {
+fn w__round_shift(value: u32, shift: u32) -> u32 {
     return (value + ((1u << (shift - 1u)) - 1u) + ((value >> shift) & 1u)) >> shift;
 }
 
-fn w_zero_extend_uint8(code: u32) -> i32 {
+fn w__zero_extend_uint8(code: u32) -> i32 {
     return i32(code);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import qgen
 from qgen.errors import QgenError
 from qgen.fragment import Fragment, compile_fragment
+from tests.fragment.cases import CASES, Case, fragment_of
 from tests.goldens import Goldens
 
 
@@ -37,13 +39,13 @@ def test_dynamic_quantization_has_no_function() -> None:
         qgen.compile_function("DynamicQuantizeLinear", x="float32", shape=(4,))
 
 
-@pytest.mark.parametrize("prefix", ["", "_w", "__w", "w-x", "for", "größe", "w" * 65])
+@pytest.mark.parametrize("prefix", ["", "_w", "__w", "w_", "w__x", "w-x", "for", "größe", "w\n", "w" * 65])
 def test_prefixes_that_are_none(prefix: str) -> None:
     with pytest.raises(QgenError, match="cannot be a prefix"):
         function(prefix=prefix)
 
 
-@pytest.mark.parametrize("prefix", ["w", "W1", "w__", "co", "vec4u_", "w" * 64])
+@pytest.mark.parametrize("prefix", ["w", "W1", "w_1", "co", "vec4u_w", "w" * 64])
 def test_prefixes(prefix: str) -> None:
     assert f"fn {prefix}_load4(i4: u32) -> vec4f" in function(prefix=prefix).wgsl
 
@@ -52,6 +54,23 @@ def test_a_prefix_may_not_hide_a_function_behind_a_name_inside_another() -> None
     """`x_at` is where an element of six bits begins, and would be the function that gives one."""
     with pytest.raises(QgenError, match="with the prefix `x`, `x_at` names two things"):
         function(x="float6e2m3", prefix="x")
+
+
+def _names(case: Case, prefix: str) -> set[str]:
+    """Return the names that a fragment has at the top of a module, its buffers among them."""
+    fragment = fragment_of(case, prefix)
+    return set(re.findall(r"^(?:fn|struct) (\w+)", fragment.wgsl, re.MULTILINE)) | {operand.name for operand in fragment.legal.operands}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_fragments_whose_prefixes_begin_alike_have_no_name_in_common(case: Case) -> None:
+    """One prefix is the other and the first words of some name after it."""
+    names = _names(case, "w")
+    words = {name.removeprefix("w").strip("_") for name in names}
+    heads = {"_".join(word.split("_")[:length]) for word in words for length in range(1, word.count("_") + 2)}
+    for head in sorted(heads):
+        for other in CASES[::3]:
+            assert names.isdisjoint(_names(other, f"w_{head}")), (head, other.name)
 
 
 def test_a_tensor_beyond_a_binding_is_refused() -> None:
