@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from qgen.compiler import Compiled, compile_kernel, find_condition
 from qgen.errors import InternalError, QgenError, UnavailableError
+from qgen.files import save_files
 from qgen.ir.program import Program
 from qgen.passes.discharge import Condition
 from qgen.request import Request
@@ -63,14 +63,17 @@ class Kernel:
         """The names of the input tensors, ONNX's, in the order of the bindings."""
         return tuple(operand.name for operand in self.compiled.checked.operands if not operand.is_output)
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts that `save` writes, by file name: `<name>.wgsl`, then `<name>.json`."""
+        return {f"{self.name}.wgsl": self.wgsl, f"{self.name}.json": print_sidecar(self.sidecar)}
+
     def save(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
         """Write `<name>.wgsl` and `<name>.json` into `folder` (made where it is not there) and return their paths.
 
-        Each file appears whole or not at all. Raises `QgenError` QG110 where the folder cannot be written.
+        Both files appear, or neither. Raises `QgenError` QG110 where the folder cannot be written.
         """
-        wgsl, sidecar = Path(folder) / f"{self.name}.wgsl", Path(folder) / f"{self.name}.json"
-        write_text(wgsl, self.wgsl)
-        write_text(sidecar, print_sidecar(self.sidecar))
+        wgsl, sidecar = save_files(folder, self.files)
         return wgsl, sidecar
 
     def run(self, inputs: Mapping[str, Array], device: str = "auto") -> dict[str, Array]:
@@ -240,36 +243,6 @@ def _device(device: object) -> str:
 def compile_request(request: Request) -> Kernel:
     """Return the kernel of a request."""
     return Kernel(compile_kernel(request))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8, as `write_bytes` does."""
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that it appears whole or not at all; makes its folder. Raises `QgenError` QG110 where that is not possible.
-
-    A link stays, and the file that it leads to is written; a device or a pipe is written to as it is.
-    """
-    try:
-        target = Path(os.path.realpath(path))  # `resolve` raises a class of its own where links go round in a circle
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists() and not (target.is_file() or target.is_dir()):
-            target.write_bytes(data)
-            return
-        temporary = target.parent / f".qgen-{secrets.token_hex(8)}"  # named before it is there: an interruption at any point can remove it
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
-        is_file = isinstance(error, FileExistsError | NotADirectoryError)  # what mkdir says of a path that leads through a file
-        reason = f"{path.parent} is no folder" if is_file else error.strerror if isinstance(error, OSError) else str(error)
-        raise QgenError("QG110", f"cannot write {path}: {reason}", hint="name a folder that can be written") from error
 
 
 def _evaluate(

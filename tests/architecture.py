@@ -14,7 +14,7 @@ LAYERS: Final[tuple[frozenset[str], ...]] = tuple(
     frozenset(layer.split())
     for layer in (
         "errors resources",
-        "codes",
+        "codes files",
         "dtypes",
         "shapes",
         "arrays",

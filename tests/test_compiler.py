@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from qgen.arrays import from_codes
 from qgen.compiler import compile_kernel
 from qgen.errors import QgenError
 from qgen.formulas import find_operator
-from qgen.kernel import Kernel, write_text
+from qgen.kernel import Kernel
 from qgen.passes.pipeline import PASSES
 from qgen.profile import Profile
 from qgen.request import Request, make_request, request_of_sidecar
@@ -222,46 +220,6 @@ def test_only_the_name_and_the_hash_change_with_the_shape() -> None:
     assert one.name != other.name
     assert one.sidecar["shape"] == [1000]
     assert other.sidecar["shape"] == [1001]
-
-
-def test_a_file_behind_a_link_is_written_and_the_link_stays(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    link = tmp_path / "k.wgsl"
-    link.symlink_to("elsewhere/real.wgsl")
-    for text in ("made", "made anew"):
-        write_text(link, text)
-        assert link.is_symlink()
-        assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["real.wgsl"]
-        assert link.read_text() == text
-
-
-def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as readers:
-        read = readers.submit(pipe.read_text)
-        write_text(pipe, "text")
-        assert read.result(timeout=60) == "text"
-    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
-    assert pipe.is_fifo()
-
-
-def test_a_device_that_is_full_is_an_error_and_stays(tmp_path: Path) -> None:
-    link = tmp_path / "y.npy"
-    link.symlink_to("/dev/full")
-    with pytest.raises(QgenError, match=r"cannot write .*: No space left on device") as caught:
-        write_text(link, "text")
-    assert caught.value.code == "QG110"
-    assert link.is_char_device()
-
-
-@pytest.mark.parametrize("name", ["a\0b", "round", "n" * 300])
-def test_a_path_that_no_file_can_have_is_an_error(name: str, tmp_path: Path) -> None:
-    (tmp_path / "round").symlink_to("round")
-    with pytest.raises(QgenError, match="cannot write") as caught:
-        write_text(tmp_path / name / "k.wgsl", "text")
-    assert caught.value.code == "QG110"
-    assert [path.name for path in tmp_path.iterdir()] == ["round"]
 
 
 def test_a_device_is_named_in_any_case_and_by_nothing_but_text() -> None:

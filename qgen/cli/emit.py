@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("glue goes beside the kernel into a folder, so `-o -` has no meaning")
     if arguments.also is not None and arguments.output == "-":
         arguments.parser.error("translations go beside the kernel into a folder, so `-o -` has no meaning")
+    from qgen.files import save_files  # start-up time
     from qgen.kernel import compile_request  # start-up time
 
     request, languages = _read_known(arguments), read_glue(arguments)
@@ -77,21 +78,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "-":
         sys.stdout.write(kernel.wgsl)
         return 0
-    folder = arguments.output or "."
-    translations = _translate(kernel, arguments.also)
-    for path in (*kernel.save(folder), *_save_glue(kernel, folder, languages), *_save_translations(translations, folder)):
+    files: dict[str, str | bytes] = {**kernel.files, **_glue(kernel, languages), **_translate(kernel, arguments.also)}
+    for path in save_files(arguments.output or ".", files):
         if not arguments.quiet:
             print(path)
     return 0
 
 
-def _save_glue(kernel: Kernel, folder: str, languages: tuple[str, ...]) -> tuple[Path, ...]:
-    """Write the files of `--glue` and return their paths."""
+def _glue(kernel: Kernel, languages: tuple[str, ...]) -> dict[str, str]:
+    """Return the files of `--glue`."""
     if not languages:
-        return ()
-    from qgen.glue import save_glue  # start-up time
+        return {}
+    from qgen.glue import write_glue  # start-up time
 
-    return save_glue(kernel, folder, languages)
+    return write_glue(kernel.sidecar, kernel.wgsl, languages)
 
 
 def _run_function(arguments: argparse.Namespace) -> int:
@@ -99,8 +99,8 @@ def _run_function(arguments: argparse.Namespace) -> int:
     given = [name for name in ("glue", "also", "entry_point", "group", "profile") if getattr(arguments, name) is not None]
     if given:
         arguments.parser.error(f"a function has no entry point, bindings or schedule, so --{given[0].replace('_', '-')} has no meaning")
+    from qgen.files import write_text  # start-up time
     from qgen.fragment import PREFIX, compile_fragment  # start-up time
-    from qgen.kernel import write_text  # start-up time
 
     request = _read_known(arguments)
     warn_of_request(request, arguments.color)
@@ -132,19 +132,10 @@ def _read_known(arguments: argparse.Namespace) -> Request:
 
 
 def _translate(kernel: Kernel, targets: str | None) -> dict[str, bytes]:
-    """Return the files of `--also`, made before anything is written."""
+    """Return the files of `--also`."""
     from qgen.package.translate import parse_targets, translate_kernel  # start-up time
 
     return translate_kernel(kernel, parse_targets(targets)) if targets is not None else {}
-
-
-def _save_translations(files: dict[str, bytes], folder: str) -> tuple[Path, ...]:
-    """Write the files of `--also` and return their paths."""
-    from qgen.kernel import write_bytes  # start-up time
-
-    for name, data in files.items():
-        write_bytes(Path(folder) / name, data)
-    return tuple(Path(folder) / name for name in files)
 
 
 def warn_of_request(request: Request, color: str) -> None:

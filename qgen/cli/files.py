@@ -38,7 +38,7 @@ def is_current(path: Path, text: str) -> bool:
 
 def write_if_changed(path: Path, text: str) -> bool:
     """Write `text` unless the file holds it already, and tell whether it was written. Raises `QgenError` QG110."""
-    from qgen.kernel import write_text  # start-up time
+    from qgen.files import write_text  # start-up time
 
     if is_current(path, text):
         return False

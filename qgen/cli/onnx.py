@@ -50,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Emit the model's kernels."""
     if arguments.output == "-" or (arguments.output is None and not arguments.dry_run):
         arguments.parser.error("a folder is needed: -o DIR (or --dry-run)")
-    from qgen.glue import save_glue  # start-up time
+    from qgen.files import save_files  # start-up time
+    from qgen.glue import write_glue  # start-up time
     from qgen.importer import load_bundle  # start-up time
     from qgen.profile import read_profile  # start-up time
 
@@ -59,9 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     profile = None if arguments.profile is None else read_profile(arguments.profile)
     bundle = load_bundle(arguments.model, shapes=arguments.shapes, any_scale=arguments.any_scale, profile=profile, **choices)
     if not arguments.dry_run:
-        for kernel in bundle.kernels.values():
-            save_glue(kernel, arguments.output, languages)
-        bundle.save(arguments.output)
+        glue = [write_glue(kernel.sidecar, kernel.wgsl, languages) for kernel in bundle.kernels.values()] if languages else []
+        save_files(arguments.output, {name: text for texts in glue for name, text in texts.items()} | bundle.files)
     if profile is not None:
         without = sum(profile.find(kernel.request) is None for kernel in bundle.kernels.values())
         if without:

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("an output is needed: --out y=y.npy")
     from qgen.cli.npy import dump_array  # start-up time
     from qgen.cli.stored import load_kernel  # start-up time
-    from qgen.kernel import write_bytes  # start-up time
+    from qgen.files import write_bytes  # start-up time
 
     stored = load_kernel(Path(arguments.kernel))
     kernel = stored.kernel

@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     from qgen.cli.stored import load_kernel  # start-up time
     from qgen.cli.terminal import Progress, count  # start-up time
     from qgen.errors import QgenError  # start-up time
-    from qgen.kernel import compile_request, write_text  # start-up time
+    from qgen.files import write_text  # start-up time
+    from qgen.kernel import compile_request  # start-up time
     from qgen.profile import Profile, print_profile  # start-up time
     from qgen.runtime import open_device  # start-up time
     from qgen.tune import tune_kernels  # start-up time

@@ -12,7 +12,7 @@ from qgen.conform.matrix import Cell, Conformance
 from qgen.conform.selection import kernel_fields
 from qgen.dtypes import DTYPES
 from qgen.errors import QgenError
-from qgen.kernel import write_text
+from qgen.files import write_text
 
 FORMAT: Final = "qgen.conformance"
 FORMAT_VERSION: Final = 1

@@ -15,7 +15,8 @@ from qgen.conform.bounds import OPERATIONS, Bounds, find_bounds
 from qgen.conform.operands import Pair, make_operands
 from qgen.conform.probe import NAME, OPERANDS, Probe, build_probe
 from qgen.evaluate import IEEE, ArithmeticModel, evaluate_program
-from qgen.kernel import CPU, write_text
+from qgen.files import save_files
+from qgen.kernel import CPU
 from qgen.runtime import open_device
 from qgen.sidecar.plan import plan_dispatch
 from qgen.sidecar.text import print_sidecar
@@ -137,9 +138,7 @@ def emit_selftest(folder: Path) -> tuple[Path, Path, Path]:
     """
     probe = selftest_kernel()
     texts = {f"{NAME}.wgsl": probe.wgsl, f"{NAME}.json": print_sidecar(probe.sidecar), VECTORS: _print_vectors()}
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    wgsl, sidecar, vectors = (folder / name for name in texts)
+    wgsl, sidecar, vectors = save_files(folder, texts)
     return wgsl, sidecar, vectors
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from qgen.errors import QgenError
@@ -16,7 +14,6 @@ from qgen.glue.ort import write_ort_template
 from qgen.glue.python import write_python
 from qgen.glue.read import read_host
 from qgen.glue.rust import write_rust
-from qgen.kernel import Kernel, write_text
 
 _WRITERS: Final[dict[str, Callable[[Host, str], dict[str, str]]]] = {
     "js": write_javascript,
@@ -57,16 +54,3 @@ def _check_languages(languages: Iterable[str]) -> None:
             near = difflib.get_close_matches(language, LANGUAGES, n=1)
             hint = f"did you mean `{near[0]}`?" if near else f"there is glue in {', '.join(LANGUAGES)}"
             raise QgenError("QG450", f"there is no glue in `{language}`", hint=hint)
-
-
-def save_glue(kernel: Kernel, folder: str | os.PathLike[str], languages: Iterable[str]) -> tuple[Path, ...]:
-    """Write the glue of `kernel` into `folder`, beside the text and the sidecar, and return the paths.
-
-    Each file appears whole or not at all. Raises `QgenError` QG110 where the folder cannot be written, QG450 as `write_glue` does.
-    """
-    paths = []
-    for name, text in write_glue(kernel.sidecar, kernel.wgsl, languages).items():
-        path = Path(folder) / name
-        write_text(path, text)
-        paths.append(path)
-    return tuple(paths)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from qgen.kernel import Kernel, write_text
+from qgen.files import save_files
+from qgen.kernel import Kernel
 from qgen.sidecar.text import print_sidecar
 
 INDEX_FILE: Final = "index.json"
@@ -77,15 +78,18 @@ class Bundle:
             "warnings": list(self.warnings),
         }
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts that `save` writes, by file name: those of each kernel, then `index.json`."""
+        texts = {name: text for kernel in self.kernels.values() for name, text in kernel.files.items()}
+        return texts | {INDEX_FILE: print_sidecar(self.index)}
+
     def save(self, folder: str | os.PathLike[str]) -> tuple[Path, ...]:
         """Write each kernel's `.wgsl` and `.json`, then `index.json`, into `folder` (made where it is not there); return their paths.
 
-        Each file appears whole or not at all, the index last. Raises `QgenError` QG110 where the folder cannot be written.
+        All files appear, or none. Raises `QgenError` QG110 where the folder cannot be written.
         """
-        written = [path for kernel in self.kernels.values() for path in kernel.save(folder)]
-        index = Path(folder) / INDEX_FILE
-        write_text(index, print_sidecar(self.index))
-        return (*written, index)
+        return save_files(folder, self.files)
 
 
 def _describe(node: NodeRecord) -> dict[str, Any]:

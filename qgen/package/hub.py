@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from qgen.errors import QgenError
-from qgen.kernel import write_text
+from qgen.files import save_files
 from qgen.package.card import write_card
 from qgen.package.cases import build_bench, build_tests
 from qgen.package.kernels import BLOCK_SIZE, VARIABLES, WORKGROUP_SIZE, Progress, compile_rows, find_operator, variant_requests, variants
@@ -63,14 +63,11 @@ def build_package(op: str, mode: str = "exact", show: Progress = lambda _done, _
 
 
 def write_package(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Write the files of a package below `folder` and return their paths; `metadata.json`, which has the digests, is written last.
+    """Write the files of a package below `folder` and return their paths: all of them, or none.
 
     Raises `QgenError` QG110 where the folder cannot be written.
     """
-    ordered = sorted(files, key=lambda name: name.endswith("metadata.json"))
-    for name in ordered:
-        write_text(folder / name, files[name])
-    return [folder / name for name in files]
+    return list(save_files(folder, files))
 
 
 def _show_part(show: Progress, before: int, total: int, number: int, _part: int) -> None:

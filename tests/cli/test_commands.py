@@ -135,6 +135,30 @@ def test_an_error_in_a_list_writes_nothing(folder: Path, command: Command) -> No
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "emit DequantizeLinear --x int4 --scale float16 --per-axis 0 --name k --glue js,python,c,rust,ort-template --also spirv,msl",
+        "onnx model.onnx --glue js,rust",
+        "selftest --emit",
+    ],
+    ids=["emit", "onnx", "selftest"],
+)
+def test_files_of_one_command_are_written_all_or_none(words: str, command: Command, folder: Path) -> None:
+    option = "" if words.startswith("selftest") else "-o "
+    assert command(f"{words} {option}out").status == 0
+    out = folder / "out"
+    names = sorted(path.name for path in out.iterdir())
+    assert len(names) > 2
+    for blocked in names:
+        shutil.rmtree(out)
+        (out / blocked).mkdir(parents=True)
+        run = command(f"{words} {option}out")
+        assert run.status == 1
+        assert run.stderr.startswith("error[QG110]: cannot write")
+        assert [path.name for path in out.iterdir()] == [blocked]
+
+
 def test_depfiles_are_spelled_for_make() -> None:
     assert escape_make("a b/#1$x\\y") == "a\\ b/\\#1$$x\\\\y"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from qgen.glue import save_glue
+from qgen.files import save_files
+from qgen.glue import write_glue
 from tests.embedding.cases import CASES, HOSTS, kernel_of
 
 
@@ -18,5 +19,5 @@ def glue_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for case in CASES:
         kernel = kernel_of(case)
         kernel.save(folder)
-        save_glue(kernel, folder, HOSTS)
+        save_files(folder, write_glue(kernel.sidecar, kernel.wgsl, HOSTS))
     return folder
