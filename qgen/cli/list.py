@@ -13,8 +13,8 @@ SUMMARY: Final = "print the operators, dtypes, signatures, targets or passes"
 USAGE: Final = "qgen list ops|dtypes|signatures|targets|passes [--format text|json]"
 DESCRIPTION: Final = """\
 Prints what there is. As text, with aligned columns and a line of titles; `signatures` has no titles, so that
-each line is a signature: operator, version, types of x, scale and y, zero point, granularity, precision, and
-whether an output of float8 does not saturate.
+each line is a signature of QuantizeLinear or DequantizeLinear: operator, version, types of x, scale and y,
+zero point, granularity, precision, and whether an output of float8 does not saturate.
 As JSON, an array with one object a line.
 """
 

@@ -66,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         without = sum(profile.find(kernel.request) is None for kernel in bundle.kernels.values())
         if without:
             warn(f"{arguments.profile} has no schedule for {without} of {count(len(bundle.kernels), 'kernel')}", arguments.color)
+    if bundle.nodes and not bundle.kernels:
+        warn("no node of the model has a kernel", arguments.color)
     for text in warnings_of(bundle):
         warn(text, arguments.color)
     if not arguments.quiet:

@@ -16,7 +16,7 @@ from qgen.ir import nodes as ir
 from qgen.ir.program import Program
 from qgen.ir.rewrite import map_body, map_expr
 from qgen.ir.types import LANES, Scalar, Vector
-from qgen.passes.plan import Plan, group_count
+from qgen.passes.plan import UNIFORM_HINT, Plan, group_count
 from qgen.target import Target
 
 PACKED_4X8: Final = "packed_4x8_integer_dot_product"
@@ -38,9 +38,8 @@ def legalise(program: Program, plan: Plan, target: Target) -> Program:
     groups = group_count(plan.granularity, plan.view)
     for operand in program.bound:
         nbytes = _binding_size(operand.dtype, groups if operand.per_group else plan.view.count)
-        hint = "leave the shape out (`--shapes uniform`): a kernel with uniforms runs on parts of a tensor"
         for name in ("maxStorageBufferBindingSize", "maxBufferSize"):
-            _hold(target, name, nbytes, f"bytes of `{operand.name}`", hint)
+            _hold(target, name, nbytes, f"bytes of `{operand.name}`", UNIFORM_HINT)
     return program
 
 

@@ -20,6 +20,9 @@ from qgen.passes.widen import is_widenable
 from qgen.shapes import Blocked, Granularity, PerAxis, PerTensor, View, is_last, make_view
 from qgen.target import Target
 
+UNIFORM_HINT: Final = "leave the shape out (of a model, `--shapes uniform`): a kernel with uniforms runs on parts of a tensor"
+"""What to do about a tensor that is too large for one run."""
+
 MAX_ELEMENTS: Final = (1 << 32) - 128
 """Index arithmetic is u32 on elements; an invocation may compute the index one past its last element."""
 
@@ -142,8 +145,7 @@ def plan_kernel(program: Program, kernel: Kernel, granularity: Granularity, shap
     view = make_view(granularity, shape)
     # An empty tensor too has its parts in the text, where they must fit a u32.
     if max(view.count, max(view.axis, 1) * max(view.inner, 1)) > MAX_ELEMENTS:
-        hint = "leave the shape out (`--shapes uniform`): a kernel with uniforms runs on parts of a tensor"
-        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 128 elements", hint=hint)
+        raise QgenError("QG302", f"{list(shape)} has more than 2^32 - 128 elements", hint=UNIFORM_HINT)
     lay = choose_lay(program, kernel, granularity, view, target, is_wide=is_wide)
     groups = group_count(granularity, view)
     count = view.count if kernel.domain is Domain.ELEMENTS else groups

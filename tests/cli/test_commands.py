@@ -17,6 +17,7 @@ from qgen.ir.print import print_program
 from qgen.passes.pipeline import PASSES
 from qgen.request import Request
 from tests.cli.conftest import Command
+from tests.importer.models import parse, save
 
 
 def test_emit_to_standard_output_is_the_text_alone(folder: Path, command: Command) -> None:
@@ -133,6 +134,13 @@ def test_an_error_in_a_list_writes_nothing(folder: Path, command: Command) -> No
         file.write('\n[[kernel]]\nop = "QuantizeLinear"\nx = "int8"\n')
     assert command("build kernels.toml -o out").status == 1
     assert not (folder / "out").exists()
+
+
+def test_a_model_of_which_no_node_has_a_kernel_is_warned_of(command: Command, folder: Path) -> None:
+    save(parse("g (double[2,3] a) => (y) <double s = {0.5}> { y = QuantizeLinear (a, s) }"), folder)
+    run = command("onnx model.onnx --dry-run")
+    assert (run.status, run.stderr) == (0, "warning: no node of the model has a kernel\n")
+    assert "1 node, 0 kernels, 1 node left out" in run.stdout
 
 
 @pytest.mark.parametrize(
