@@ -22,6 +22,7 @@ Compiles one operator signature into DIR/NAME.wgsl and DIR/NAME.json, the sideca
 and dispatches it, and prints both paths. With a shape all sizes are baked into the text; without one they are
 uniforms, and one text serves every shape. --all compiles every distinct kernel, with an index of them.
 --form function writes DIR/NAME.wgsl alone: functions that dequantize elements, to paste into another shader.
+--also writes the kernel in other languages beside it, each bound by the sidecar's numbers.
 """
 EPILOG: Final = """\
 examples:

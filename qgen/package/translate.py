@@ -14,6 +14,7 @@ from typing import Final
 
 from qgen.errors import InternalError, QgenError, UnavailableError
 from qgen.kernel import Kernel
+from qgen.package.bind import bind_text
 from qgen.validate.engines import find_naga_package
 from qgen.validate.hosts import open_host
 
@@ -25,7 +26,7 @@ _SECONDS: Final = 120
 _HOST: Final = Path(__file__).parent / "naga_host.mjs"
 
 Writer = Callable[[str, str, str], bytes]
-"""Returns the text of a kernel in a language; for GLSL, where one text is one entry point, that of the entry point."""
+"""Returns what naga writes of a kernel in a language; for GLSL, where one text is one entry point, that of the entry point."""
 
 
 def parse_targets(text: str) -> tuple[str, ...]:
@@ -42,7 +43,8 @@ def parse_targets(text: str) -> tuple[str, ...]:
 def translate_kernel(kernel: Kernel, languages: Iterable[str]) -> dict[str, bytes]:
     """Return the kernel in each of `languages`, by file name; in GLSL, each dispatch of several is a file of its own.
 
-    Raises `UnavailableError` QG952 where there is no naga, `InternalError` where it refuses a kernel of qgen's.
+    Every text has the sidecar's binding numbers. Raises `UnavailableError` QG952 where there is no naga, `QgenError` QG954 where what it
+    writes cannot be bound by these numbers, `InternalError` where it refuses a kernel of qgen's.
     """
     write = _find_writer()
     found: dict[str, bytes] = {}
@@ -51,7 +53,8 @@ def translate_kernel(kernel: Kernel, languages: Iterable[str]) -> dict[str, byte
         is_parted = language == "glsl" and len(entries) > 1
         for entry in entries if is_parted else entries[:1]:
             name = f"{kernel.name}.{entry}" if is_parted else kernel.name
-            found[f"{name}.{LANGUAGES[language]}"] = write(kernel.wgsl, language, entry)
+            data = write(kernel.wgsl, language, entry)
+            found[f"{name}.{LANGUAGES[language]}"] = bind_text(kernel, language, entry, data)
     return found
 
 

@@ -93,9 +93,11 @@ def test_a_naga_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     kernel = qgen.compile("QuantizeLinear", x="float32", name="k", entry_point="quantize")
-    found = translate_kernel(kernel, ["spirv", "glsl"])
+    found = translate_kernel(kernel, ["spirv"])
     assert [name.split("/")[-1] for name in found["k.spv"].decode().split()] == ["kernel.wgsl", "kernel.spv"]
-    assert found["k.comp"].decode().startswith("--entry-point quantize --profile es310 ")
+    assert translate._find_writer()(kernel.wgsl, "glsl", "quantize").startswith(b"--entry-point quantize --profile es310 ")
+    with pytest.raises(QgenError, match="naga wrote glsl that cannot be bound"):
+        translate_kernel(kernel, ["spirv", "glsl"])
     program.write_text("#!/bin/sh\necho no >&2\nexit 1\n", encoding="utf-8")
     with pytest.raises(InternalError, match="naga writes no spirv of this text: no"):
         translate_kernel(kernel, ["spirv"])
