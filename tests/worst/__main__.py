@@ -1,4 +1,4 @@
-"""Every kernel of the matrix, in each bit-exact mode, under all models: `python -m tests.worst [--shard I/N] [--mode strict|exact]`."""
+"""Every kernel of the matrix, in each bit-exact mode, under all models: `python -m tests.worst [--shard I/N] [--mode strict|exact] [--lanes N]`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from qgen.check import parse_shard
-from tests.worst.sweep import MODES, all_cases, check_case
+from qgen.target import load_target
+from tests.worst.sweep import FEW_LANES, MODES, all_cases, check_case
 
 _WIDTH = 40
 
@@ -17,12 +18,14 @@ def main() -> int:
     parser.add_argument("--shard", default="1/1", help="part I of N, every N-th kernel")
     parser.add_argument("--mode", choices=MODES, help="one numerics mode; both without it")
     parser.add_argument("--rounds", type=int, default=2, help="inputs for each kernel")
+    parser.add_argument("--lanes", type=int, default=FEW_LANES.lanes, help="elements that an invocation owns: fewer of them take less time")
     chosen = parser.parse_args()
+    target = load_target(f"webgpu:lanes={chosen.lanes}")
     shard = parse_shard(chosen.shard)
     cases = [case for case in all_cases() if chosen.mode in {None, case[0]}][shard.index - 1 :: shard.count]
     failed = 0
     for done, case in enumerate(cases, 1):
-        failures = list(check_case(case, rounds=chosen.rounds))
+        failures = list(check_case(case, rounds=chosen.rounds, target=target))
         failed += bool(failures)
         for failure in failures:
             sys.stdout.write(f"{failure}\n")

@@ -11,7 +11,7 @@ from qgen.check import make_inputs, matrix_requests
 from qgen.evaluate.worst import worst_models
 from qgen.kernel import Kernel, compile_request
 from qgen.request import Request
-from qgen.target import load_target
+from qgen.target import Target, load_target
 from tests.conformance.sample import cover, features
 from tests.worst.harness import check_under_models
 
@@ -38,17 +38,17 @@ def sampled_cases() -> tuple[Case, ...]:
     return tuple((mode, number) for seed, mode in enumerate(MODES) for number in cover(offered, seed))
 
 
-def compile_case(case: Case) -> tuple[Kernel, Request]:
+def compile_case(case: Case, target: Target = FEW_LANES) -> tuple[Kernel, Request]:
     """Return the kernel of a case and its request."""
     mode, number = case
-    request = replace(matrix_requests()[number], mode=mode, target=FEW_LANES)
+    request = replace(matrix_requests()[number], mode=mode, target=target)
     return compile_request(request), request
 
 
-def check_case(case: Case, *, rounds: int) -> Iterator[str]:
+def check_case(case: Case, *, rounds: int, target: Target = FEW_LANES) -> Iterator[str]:
     """Yield what goes wrong with a kernel under the models of its mode, on inputs of one seed a round, calm ones every other time."""
     mode, number = case
-    kernel, request = compile_case(case)
+    kernel, request = compile_case(case, target)
     for step in range(rounds):
         inputs = make_inputs(kernel, SHAPES[request.granularity.kind], number + step, calm=(number + step) % 2 == 1)
         yield from check_under_models(kernel, worst_models(mode), inputs)
