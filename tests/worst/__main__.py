@@ -1,4 +1,4 @@
-"""Every kernel of the matrix, in each bit-exact mode, under all models: `python -m tests.worst [--shard I/N] [--mode strict|exact] [--lanes N]`."""
+"""Every kernel of the matrix, in each bit-exact mode, under all models: `python -m tests.worst [--shard I/N] [--mode M] [--lanes N]`."""
 
 from __future__ import annotations
 
