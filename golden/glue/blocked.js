@@ -48,6 +48,11 @@ function product(dims) {
   return dims.reduce((count, dim) => count * dim, 1);
 }
 
+function sameDimsExcept(shape, other, index) {
+  const leftOut = index < 0 ? index + shape.length : index;
+  return shape.length === other.length && shape.every((dim, place) => place === leftOut || dim === other[place]);
+}
+
 /** Returns what all else follows from; throws a RangeError for shapes that do not go together. */
 function readShapes(shapes) {
   for (const name of ['x', 'x_scale', 'x_zero_point']) {
@@ -61,10 +66,10 @@ function readShapes(shapes) {
   const blocks = Math.ceil(axis / 32);
   const groups = outer * blocks;
   check(product(shapes.x_scale) === groups, 'needs numel(x_scale) = groups');
-  check(shapes.x_scale.length === shapes.x.length, 'needs rank(x_scale) = rank(x)');
+  check(sameDimsExcept(shapes.x_scale, shapes.x, -1), 'needs x_scale.shape = x.shape except dimension -1');
   check(shapes.x_scale.at(-1) === blocks, 'needs x_scale.shape[-1] = blocks');
   check(product(shapes.x_zero_point) === groups, 'needs numel(x_zero_point) = groups');
-  check(shapes.x_zero_point.length === shapes.x.length, 'needs rank(x_zero_point) = rank(x)');
+  check(sameDimsExcept(shapes.x_zero_point, shapes.x, -1), 'needs x_zero_point.shape = x.shape except dimension -1');
   check(shapes.x_zero_point.at(-1) === blocks, 'needs x_zero_point.shape[-1] = blocks');
   return { outer, axis };
 }

@@ -92,6 +92,11 @@ def _ceil_div(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
 
 
+def _same_dims_except(shape: Sequence[int], other: Sequence[int], index: int) -> bool:
+    left_out = (index, index + len(shape))
+    return len(shape) == len(other) and all(place in left_out or dim == other[place] for place, dim in enumerate(shape))
+
+
 def _read_shapes(shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Return what all else follows from."""
     for name in ("x", "x_scale", "x_zero_point"):
@@ -103,10 +108,10 @@ def _read_shapes(shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     blocks = _ceil_div(axis, 32)
     groups = outer * blocks
     _check(prod(shapes["x_scale"]) == groups, "needs numel(x_scale) = groups")
-    _check(len(shapes["x_scale"]) == len(shapes["x"]), "needs rank(x_scale) = rank(x)")
+    _check(_same_dims_except(shapes["x_scale"], shapes["x"], -1), "needs x_scale.shape = x.shape except dimension -1")
     _check(shapes["x_scale"][-1] == blocks, "needs x_scale.shape[-1] = blocks")
     _check(prod(shapes["x_zero_point"]) == groups, "needs numel(x_zero_point) = groups")
-    _check(len(shapes["x_zero_point"]) == len(shapes["x"]), "needs rank(x_zero_point) = rank(x)")
+    _check(_same_dims_except(shapes["x_zero_point"], shapes["x"], -1), "needs x_zero_point.shape = x.shape except dimension -1")
     _check(shapes["x_zero_point"][-1] == blocks, "needs x_zero_point.shape[-1] = blocks")
     return {"outer": outer, "axis": axis}
 

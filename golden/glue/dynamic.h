@@ -67,6 +67,15 @@ static inline int64_t qgen_product(qgen_shape shape, int64_t from, int64_t to) {
     return product;
 }
 
+/* Whether two tensors have the same rank and the same dimensions, all but the one at the index, which may count from the last. */
+static inline bool qgen_same_dims_except(qgen_shape shape, qgen_shape other, int64_t index) {
+    bool same = shape.rank == other.rank;
+    for (int64_t i = 0; same && i < shape.rank; ++i) {
+        same = i == index || i == index + shape.rank || shape.dims[i] == other.dims[i];
+    }
+    return same;
+}
+
 /* Whether no dimension is negative and the tensor has at most 2^40 elements, so that no number here overflows. */
 static inline bool qgen_is_shape(qgen_shape shape) {
     int64_t product = 1;
