@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
+from tests.embedding.compilers import HERE
 from tests.embedding.test_python import load_glue
 
 RIGHT: Final[dict[str, Any]] = {"x": (2, 64), "x_scale": (2, 2), "x_zero_point": (2, 2)}
@@ -51,3 +54,12 @@ def test_python_takes_whole_numbers_of_numpy(name: str, glue_folder: Path) -> No
         parted = glue.plan(shapes | {"x": (300, 500)}, LIMIT)
         assert len(parted.runs) > 1
         assert glue.plan({name: np.array(shape) for name, shape in (shapes | {"x": (300, 500)}).items()}, np.int64(LIMIT)) == parted
+
+
+def test_javascript_says_what_is_wrong(glue_folder: Path) -> None:
+    done = subprocess.run(["node", HERE / "misuse.mjs", glue_folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    calls = json.loads(done.stdout)
+    assert len(calls) > 20
+    for call, (want, got) in calls.items():
+        assert got == want, call
