@@ -22,6 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER) /* which has another number there, whatever it compiles */
+#error "blocked: this header needs C++11 or later"
+#elif !defined(__cplusplus) && !defined(static_assert) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "blocked: this header needs C11 or later"
+#endif
+
 #ifndef WEBGPU_H_
 #include <webgpu/webgpu.h>
 #endif

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.embedding.compilers import HERE
+from tests.embedding.compilers import HERE, WGPU, compile_rust
 from tests.embedding.test_python import load_glue
 
 RIGHT: Final[dict[str, Any]] = {"x": (2, 64), "x_scale": (2, 2), "x_zero_point": (2, 2)}
@@ -63,3 +63,37 @@ def test_javascript_says_what_is_wrong(glue_folder: Path) -> None:
     assert len(calls) > 20
     for call, (want, got) in calls.items():
         assert got == want, call
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        (("gcc", "-std=c99"), "needs C11 or later"),
+        (("gcc", "-std=c89"), "needs C11 or later"),
+        (("g++", "-x", "c++", "-std=c++98"), "needs C++11 or later"),
+        (("gcc", "-std=gnu99", "-D_GNU_SOURCE"), None),
+        (("gcc", "-std=c11"), None),
+        (("gcc", "-std=c2x"), None),
+        (("g++", "-x", "c++", "-std=c++11"), None),
+    ],
+)
+def test_c_that_is_too_old_is_told_so(command: tuple[str, ...], wanted: str | None, glue_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "webgpu").mkdir()
+    (tmp_path / "webgpu" / "webgpu.h").symlink_to(WGPU / "webgpu.h")
+    (tmp_path / "main.c").write_text(f'#include "{glue_folder / "dq_i4_blocked.h"}"\nint main(void) {{ return 0; }}\n', encoding="utf-8")
+    options = ["-fsyntax-only", f"-I{tmp_path}", tmp_path / "main.c"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    if wanted is None:
+        assert (done.returncode, errors) == (0, [])
+    else:
+        assert wanted in errors[0]
+
+
+def test_rust_that_uses_a_part_compiles_without_a_warning(glue_folder: Path, tmp_path: Path) -> None:
+    path = glue_folder / "dq_i4_blocked.rs"
+    shapes = "kernel::Shapes { x: &[2, 64], x_scale: &[2, 2], x_zero_point: &[2, 2] }"
+    main = f'fn main() {{\n    println!("{{}}", kernel::plan(&{shapes}, 65536).unwrap().runs);\n}}\n'
+    (tmp_path / "main.rs").write_text(f'#[path = "{path}"]\nmod kernel;\n{main}', encoding="utf-8")
+    compile_rust(tmp_path / "main.rs", "-o", tmp_path / "main")
+    assert subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout == "1\n"

@@ -254,7 +254,7 @@ def plan_in_rust(folder: Path, work: Path) -> list[Plan]:
     modules = "".join(f'#[path = "{folder / case.name}.rs"]\npub mod {case.name};\n' for case in CASES)
     (work / "library.rs").write_text("#![no_std]\n" + modules, encoding="utf-8")
     compile_rust(work / "library.rs", "--crate-type", "lib", "--emit", "metadata", "-o", work / "library.rmeta")
-    lines = [f'#[path = "{folder / case.name}.rs"]\n#[allow(dead_code)]\nmod {case.name};' for case in CASES]
+    lines = [f'#[path = "{folder / case.name}.rs"]\nmod {case.name};' for case in CASES]
     lines += [_rust_case(case) for case in CASES]
     functions = ", ".join(f"run_{case.name}::run" for case in CASES)
     lines.append(f"const CASES: [fn(&mut dyn Iterator<Item = u64>) -> String; {len(CASES)}] = [{functions}];")
