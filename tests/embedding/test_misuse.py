@@ -81,7 +81,7 @@ def test_c_that_is_too_old_is_told_so(command: tuple[str, ...], wanted: str | No
     (tmp_path / "webgpu").mkdir()
     (tmp_path / "webgpu" / "webgpu.h").symlink_to(WGPU / "webgpu.h")
     (tmp_path / "main.c").write_text(f'#include "{glue_folder / "dq_i4_blocked.h"}"\nint main(void) {{ return 0; }}\n', encoding="utf-8")
-    options = ["-fsyntax-only", f"-I{tmp_path}", tmp_path / "main.c"]
+    options = ["-fsyntax-only", f"-I{tmp_path}", str(tmp_path / "main.c")]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     if wanted is None:
