@@ -22,6 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER) /* which has another number there, whatever it compiles */
+#error "blocked: this header needs C++11 or later"
+#elif !defined(__cplusplus) && !defined(static_assert) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "blocked: this header needs C11 or later"
+#endif
+
 #ifndef WEBGPU_H_
 #include <webgpu/webgpu.h>
 #endif
@@ -63,6 +69,15 @@ static inline int64_t qgen_product(qgen_shape shape, int64_t from, int64_t to) {
         product *= shape.dims[i];
     }
     return product;
+}
+
+/* Whether two tensors have the same rank and the same dimensions, all but the one at the index, which may count from the last. */
+static inline bool qgen_same_dims_except(qgen_shape shape, qgen_shape other, int64_t index) {
+    bool same = shape.rank == other.rank;
+    for (int64_t i = 0; same && i < shape.rank; ++i) {
+        same = i == index || i == index + shape.rank || shape.dims[i] == other.dims[i];
+    }
+    return same;
 }
 
 /* Whether no dimension is negative and the tensor has at most 2^40 elements, so that no number here overflows. */
@@ -160,10 +175,10 @@ static inline const char *blocked_read_shapes(const blocked_shapes *shapes, bloc
     const int64_t blocks = qgen_ceil_div(extents->axis, 32);
     const int64_t groups = extents->outer * blocks;
     if (!(qgen_product(shapes->x_scale, 0, shapes->x_scale.rank) == groups)) return "needs numel(x_scale) = groups";
-    if (!(shapes->x_scale.rank == shapes->x.rank)) return "needs rank(x_scale) = rank(x)";
+    if (!(qgen_same_dims_except(shapes->x_scale, shapes->x, -1))) return "needs x_scale.shape = x.shape except dimension -1";
     if (!(shapes->x_scale.dims[shapes->x_scale.rank - 1] == blocks)) return "needs x_scale.shape[-1] = blocks";
     if (!(qgen_product(shapes->x_zero_point, 0, shapes->x_zero_point.rank) == groups)) return "needs numel(x_zero_point) = groups";
-    if (!(shapes->x_zero_point.rank == shapes->x.rank)) return "needs rank(x_zero_point) = rank(x)";
+    if (!(qgen_same_dims_except(shapes->x_zero_point, shapes->x, -1))) return "needs x_zero_point.shape = x.shape except dimension -1";
     if (!(shapes->x_zero_point.dims[shapes->x_zero_point.rank - 1] == blocks)) return "needs x_zero_point.shape[-1] = blocks";
     return NULL;
 }

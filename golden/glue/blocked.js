@@ -48,11 +48,17 @@ function product(dims) {
   return dims.reduce((count, dim) => count * dim, 1);
 }
 
+function sameDimsExcept(shape, other, index) {
+  const leftOut = index < 0 ? index + shape.length : index;
+  return shape.length === other.length && shape.every((dim, place) => place === leftOut || dim === other[place]);
+}
+
 /** Returns what all else follows from; throws a RangeError for shapes that do not go together. */
 function readShapes(shapes) {
   for (const name of ['x', 'x_scale', 'x_zero_point']) {
-    const shape = shapes[name];
-    check(Array.isArray(shape) && shape.every(dim => Number.isSafeInteger(dim) && dim >= 0), `${name} has no shape`);
+    const shape = shapes?.[name];
+    const isShape = Array.isArray(shape) && shape.every(dim => Number.isSafeInteger(dim) && dim >= 0);
+    check(isShape, `${name} has no shape, an array of whole numbers that are not negative`);
     check(product(shape.map(dim => Math.max(dim, 1))) <= 2 ** 40, `${name} is too large`);
   }
   check(shapes.x.length >= 1, 'needs rank(x) >= 1');
@@ -61,10 +67,10 @@ function readShapes(shapes) {
   const blocks = Math.ceil(axis / 32);
   const groups = outer * blocks;
   check(product(shapes.x_scale) === groups, 'needs numel(x_scale) = groups');
-  check(shapes.x_scale.length === shapes.x.length, 'needs rank(x_scale) = rank(x)');
+  check(sameDimsExcept(shapes.x_scale, shapes.x, -1), 'needs x_scale.shape = x.shape except dimension -1');
   check(shapes.x_scale.at(-1) === blocks, 'needs x_scale.shape[-1] = blocks');
   check(product(shapes.x_zero_point) === groups, 'needs numel(x_zero_point) = groups');
-  check(shapes.x_zero_point.length === shapes.x.length, 'needs rank(x_zero_point) = rank(x)');
+  check(sameDimsExcept(shapes.x_zero_point, shapes.x, -1), 'needs x_zero_point.shape = x.shape except dimension -1');
   check(shapes.x_zero_point.at(-1) === blocks, 'needs x_zero_point.shape[-1] = blocks');
   return { outer, axis };
 }
@@ -200,6 +206,7 @@ function planRun(extents, maxBindingSize) {
  * tensor is larger than a binding may be. There is no run where there is nothing to compute.
  */
 export function plan(shapes, maxBindingSize = 134217728) {
+  check(maxBindingSize >= 0 && typeof maxBindingSize === 'number', `the limit is ${maxBindingSize}, which is no number of bytes`);
   const extents = readShapes(shapes);
   const { counts, sizes } = measure(extents);
   if (['y'].some(name => sizes[name] === 0)) return { counts, sizes, runs: [] };
@@ -241,7 +248,9 @@ export function createKernel(device) {
 
   function storageBuffersOf(run, buffers) {
     const bound = Object.keys(TENSORS).map(name => {
-      const { buffer, offset = 0 } = 'buffer' in buffers[name] ? buffers[name] : { buffer: buffers[name] };
+      const place = buffers?.[name];
+      const { buffer, offset = 0 } = place?.buffer ? place : { buffer: place };
+      check(buffer?.size >= 0, `${name} has no buffer`);
       return [name, { buffer, offset: offset + run.offsets[name], size: run.sizes[name] }];
     });
     return Object.fromEntries(bound);
@@ -249,6 +258,7 @@ export function createKernel(device) {
 
   /** Encodes the runs of a plan; a tensor is a buffer, or { buffer, offset } with an offset that is a multiple of 256. */
   function encode(pass, buffers, plan) {
+    check(Array.isArray(plan?.runs), 'encode has no plan');
     for (const run of plan.runs) {
       const resources = { ...storageBuffersOf(run, buffers), ...uniformBuffersOf(run) };
       passes.forEach(({ layouts, bindings, pipeline }, index) => {
@@ -268,7 +278,7 @@ export function createKernel(device) {
 
   /** Computes tensors of the page's memory, { data, shape } each, and returns the outputs as typed arrays. */
   async function run(tensors) {
-    const shapes = Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape]));
+    const shapes = Object.fromEntries(Object.keys(TENSORS).map(name => [name, tensors?.[name]?.shape]));
     const { counts, sizes, runs } = planHere(shapes);
     const buffers = {};
     const staging = {};
@@ -276,7 +286,9 @@ export function createKernel(device) {
       const size = Math.max(sizes[name], 4);
       buffers[name] = device.createBuffer({ size, usage: USAGE.STORAGE | USAGE.COPY_SRC | USAGE.COPY_DST });
       if (role === 'input') {
-        const { buffer, byteOffset, byteLength } = tensors[name].data;
+        const data = tensors[name]?.data;
+        check(ArrayBuffer.isView(data), `${name} has no data, a typed array or a DataView`);
+        const { buffer, byteOffset, byteLength } = data;
         const least = Math.ceil((counts[name] * bits) / 8);
         check(byteLength >= least && byteLength <= size, `${name} has ${byteLength} bytes of data, not ${least}`);
         const content = new Uint8Array(size);

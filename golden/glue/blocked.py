@@ -14,7 +14,8 @@ It runs on a device, buffers and a queue that are yours, and needs nothing but W
 Or, for tensors in memory: kernel.run({"x": (data, shape), ...}).
 """
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any
@@ -67,6 +68,7 @@ def plan(shapes: Mapping[str, Sequence[int]], max_binding_size: int = 134217728)
 
     Raises ValueError for shapes that do not go together, and for tensors that are too large and cannot be parted.
     """
+    max_binding_size = _whole(max_binding_size, "max_binding_size")
     extents = _read_shapes(shapes)
     counts, sizes = _measure(**extents)
     if any(sizes[name] == 0 for name in OUTPUTS):
@@ -88,25 +90,42 @@ def _check(holds: bool, message: str) -> None:
         raise ValueError(f"{NAME}: {message}")
 
 
+def _whole(number: int, what: str) -> int:
+    """Return a whole number, be it one of numpy's, as an int."""
+    try:
+        return operator.index(number)
+    except TypeError as error:
+        raise ValueError(f"{NAME}: {what} is {number!r}, which is no whole number") from error
+
+
 def _ceil_div(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
 
 
-def _read_shapes(shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+def _same_dims_except(shape: Sequence[int], other: Sequence[int], index: int) -> bool:
+    left_out = (index, index + len(shape))
+    return len(shape) == len(other) and all(place in left_out or dim == other[place] for place, dim in enumerate(shape))
+
+
+def _read_shapes(given: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Return what all else follows from."""
+    shapes = {}
     for name in ("x", "x_scale", "x_zero_point"):
-        _check(name in shapes and all(dim >= 0 for dim in shapes[name]), f"{name} has no shape")
-        _check(prod(max(dim, 1) for dim in shapes[name]) <= 2**40, f"{name} is too large")
+        _check(isinstance(given.get(name), Iterable), f"{name} has no shape")
+        shape = tuple(_whole(dim, f"a dimension of {name}") for dim in given[name])
+        _check(all(dim >= 0 for dim in shape), f"{name} has a negative dimension, {shape}")
+        _check(prod(max(dim, 1) for dim in shape) <= 2**40, f"{name} is too large")
+        shapes[name] = shape
     _check(len(shapes["x"]) >= 1, "needs rank(x) >= 1")
     outer = prod(shapes["x"][:-1])
     axis = shapes["x"][-1]
     blocks = _ceil_div(axis, 32)
     groups = outer * blocks
     _check(prod(shapes["x_scale"]) == groups, "needs numel(x_scale) = groups")
-    _check(len(shapes["x_scale"]) == len(shapes["x"]), "needs rank(x_scale) = rank(x)")
+    _check(_same_dims_except(shapes["x_scale"], shapes["x"], -1), "needs x_scale.shape = x.shape except dimension -1")
     _check(shapes["x_scale"][-1] == blocks, "needs x_scale.shape[-1] = blocks")
     _check(prod(shapes["x_zero_point"]) == groups, "needs numel(x_zero_point) = groups")
-    _check(len(shapes["x_zero_point"]) == len(shapes["x"]), "needs rank(x_zero_point) = rank(x)")
+    _check(_same_dims_except(shapes["x_zero_point"], shapes["x"], -1), "needs x_zero_point.shape = x.shape except dimension -1")
     _check(shapes["x_zero_point"][-1] == blocks, "needs x_zero_point.shape[-1] = blocks")
     return {"outer": outer, "axis": axis}
 

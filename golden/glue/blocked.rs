@@ -16,6 +16,7 @@
 //!     let run = plan.run(index)?; // bind run.sizes[i] bytes of tensor i at run.offsets[i], and dispatch run.dispatches[pass]
 //! }
 //! ```
+#![allow(dead_code)] // no program uses all of it
 
 pub const NAME: &str = "blocked";
 pub const WGSL: &str = include_str!("blocked.wgsl");
@@ -211,8 +212,8 @@ const fn read_shapes(shapes: &Shapes) -> Result<Extents, &'static str> {
     if !(product(shapes.x_scale, 0, rank(shapes.x_scale)) == groups) {
         return Err("needs numel(x_scale) = groups");
     }
-    if !(rank(shapes.x_scale) == rank(shapes.x)) {
-        return Err("needs rank(x_scale) = rank(x)");
+    if !(same_dims_except(shapes.x_scale, shapes.x, -1)) {
+        return Err("needs x_scale.shape = x.shape except dimension -1");
     }
     if !(dim(shapes.x_scale, -1) == blocks) {
         return Err("needs x_scale.shape[-1] = blocks");
@@ -220,8 +221,8 @@ const fn read_shapes(shapes: &Shapes) -> Result<Extents, &'static str> {
     if !(product(shapes.x_zero_point, 0, rank(shapes.x_zero_point)) == groups) {
         return Err("needs numel(x_zero_point) = groups");
     }
-    if !(rank(shapes.x_zero_point) == rank(shapes.x)) {
-        return Err("needs rank(x_zero_point) = rank(x)");
+    if !(same_dims_except(shapes.x_zero_point, shapes.x, -1)) {
+        return Err("needs x_zero_point.shape = x.shape except dimension -1");
     }
     if !(dim(shapes.x_zero_point, -1) == blocks) {
         return Err("needs x_zero_point.shape[-1] = blocks");
@@ -350,6 +351,17 @@ const fn product(shape: &[u64], from: i64, to: i64) -> i64 {
         i += 1;
     }
     product
+}
+
+const fn same_dims_except(shape: &[u64], other: &[u64], index: i64) -> bool {
+    let left_out = if index < 0 { index + rank(shape) } else { index };
+    let mut same = shape.len() == other.len();
+    let mut i = 0;
+    while same && i < shape.len() {
+        same = i as i64 == left_out || shape[i] == other[i];
+        i += 1;
+    }
+    same
 }
 
 const fn ceil_div(a: i64, b: i64) -> i64 {

@@ -24,6 +24,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__cplusplus) && __cplusplus < 201103L && !defined(_MSC_VER) /* which has another number there, whatever it compiles */
+#error "dynamic: this header needs C++11 or later"
+#elif !defined(__cplusplus) && !defined(static_assert) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "dynamic: this header needs C11 or later"
+#endif
+
 #ifndef WEBGPU_H_
 #include <webgpu/webgpu.h>
 #endif
@@ -65,6 +71,15 @@ static inline int64_t qgen_product(qgen_shape shape, int64_t from, int64_t to) {
         product *= shape.dims[i];
     }
     return product;
+}
+
+/* Whether two tensors have the same rank and the same dimensions, all but the one at the index, which may count from the last. */
+static inline bool qgen_same_dims_except(qgen_shape shape, qgen_shape other, int64_t index) {
+    bool same = shape.rank == other.rank;
+    for (int64_t i = 0; same && i < shape.rank; ++i) {
+        same = i == index || i == index + shape.rank || shape.dims[i] == other.dims[i];
+    }
+    return same;
 }
 
 /* Whether no dimension is negative and the tensor has at most 2^40 elements, so that no number here overflows. */

@@ -16,7 +16,8 @@ It runs on a device, buffers and a queue that are yours, and needs nothing but W
 Or, for tensors in memory: kernel.run({"x": (data, shape), ...}).
 """
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any
@@ -98,6 +99,7 @@ def plan(shapes: Mapping[str, Sequence[int]], max_binding_size: int = 134217728)
 
     Raises ValueError for shapes that do not go together, and for tensors that are too large and cannot be parted.
     """
+    max_binding_size = _whole(max_binding_size, "max_binding_size")
     extents = _read_shapes(shapes)
     counts, sizes = _measure(**extents)
     if any(sizes[name] == 0 for name in OUTPUTS):
@@ -110,15 +112,27 @@ def _check(holds: bool, message: str) -> None:
         raise ValueError(f"{NAME}: {message}")
 
 
+def _whole(number: int, what: str) -> int:
+    """Return a whole number, be it one of numpy's, as an int."""
+    try:
+        return operator.index(number)
+    except TypeError as error:
+        raise ValueError(f"{NAME}: {what} is {number!r}, which is no whole number") from error
+
+
 def _ceil_div(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
 
 
-def _read_shapes(shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+def _read_shapes(given: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Return what all else follows from."""
+    shapes = {}
     for name in ("x",):
-        _check(name in shapes and all(dim >= 0 for dim in shapes[name]), f"{name} has no shape")
-        _check(prod(max(dim, 1) for dim in shapes[name]) <= 2**40, f"{name} is too large")
+        _check(isinstance(given.get(name), Iterable), f"{name} has no shape")
+        shape = tuple(_whole(dim, f"a dimension of {name}") for dim in given[name])
+        _check(all(dim >= 0 for dim in shape), f"{name} has a negative dimension, {shape}")
+        _check(prod(max(dim, 1) for dim in shape) <= 2**40, f"{name} is too large")
+        shapes[name] = shape
     count = prod(shapes["x"])
     return {"count": count}
 

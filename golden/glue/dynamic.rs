@@ -18,6 +18,7 @@
 //!     let run = plan.run(index)?; // bind run.sizes[i] bytes of tensor i at run.offsets[i], and dispatch run.dispatches[pass]
 //! }
 //! ```
+#![allow(dead_code)] // no program uses all of it
 
 pub const NAME: &str = "dynamic";
 pub const WGSL: &str = include_str!("dynamic.wgsl");

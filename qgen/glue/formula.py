@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 Tree: TypeAlias = "int | str | tuple[str | int | Tree, ...]"
 """A formula whose arrays are tuples, so that it can be a key."""
 
-SHAPE_OPERATIONS: Final = frozenset({"numel", "rank", "dim", "prod_dims"})
-"""The operations that read a tensor's shape; their first operand is the tensor's name."""
+SHAPE_OPERATIONS: Final = {"numel": 1, "rank": 1, "dim": 1, "prod_dims": 1, "same_dims_except": 2}
+"""The operations that read shapes, and how many of their operands, the first ones, are names of tensors."""
 
 
 def tree(formula: object) -> Tree:
@@ -26,16 +26,19 @@ def tree(formula: object) -> Tree:
 
 def operands_of(formula: Tree) -> tuple[Tree, ...]:
     """Return the operands that are formulas: a tensor's name is none."""
-    if not isinstance(formula, tuple):
-        return ()
-    return formula[2:] if formula[0] in SHAPE_OPERATIONS else formula[1:]
+    return formula[_kept(formula) :] if isinstance(formula, tuple) else ()
+
+
+def _kept(formula: tuple[Tree, ...]) -> int:
+    """Return how many parts of an array come before its operands: the operation, and the names of tensors."""
+    return 1 + SHAPE_OPERATIONS.get(str(formula[0]), 0)
 
 
 def rebuild(formula: Tree, change: Callable[[Tree], Tree]) -> Tree:
     """Return `formula` with `change` applied to its operands."""
     if not isinstance(formula, tuple):
         return formula
-    kept = 2 if formula[0] in SHAPE_OPERATIONS else 1
+    kept = _kept(formula)
     return (*formula[:kept], *(change(operand) for operand in formula[kept:]))
 
 
@@ -53,7 +56,7 @@ def names_in(formula: Tree) -> set[str]:
 
 def tensors_in(formula: Tree) -> set[str]:
     """Return the tensors whose shapes a formula reads itself."""
-    return {str(part[1]) for part in walk(formula) if isinstance(part, tuple) and part[0] in SHAPE_OPERATIONS}
+    return {str(name) for part in walk(formula) if isinstance(part, tuple) for name in part[1 : _kept(part)]}
 
 
 def substitute(formula: Tree, values: Mapping[str, Tree]) -> Tree:
@@ -72,6 +75,8 @@ def simplify(formula: Tree) -> Tree:
         case ("add", *terms):
             return _associative("add", terms, 0, sum)
         case ("prod_dims", _, start, end) if start == end:
+            return 1
+        case ("same_dims_except", tensor, other, _) if tensor == other:
             return 1
         case ("eq", int(a), int(b)):
             return int(a == b)

@@ -7,7 +7,7 @@ from typing import Final
 from qgen.emit.glue import render_skeleton
 from qgen.glue.host import Chunks, Host
 from qgen.glue.read import LIMIT
-from qgen.glue.statements import Lines, bound, describe, dispatched, measured, used_names
+from qgen.glue.statements import Lines, bound, describe, dispatched, measured, operations, used_names
 from qgen.glue.syntax import JAVASCRIPT, camel
 
 _ARRAYS: Final = {
@@ -52,6 +52,7 @@ def write_javascript(host: Host, wgsl: str) -> dict[str, str]:
             "group": host.group,
             "shape_names": _quoted(host.shapes),
             "read_shapes": _LINES.place(host.read_shapes),
+            "has_same_dims_except": "same_dims_except" in operations(host),
             "extents": ", ".join(map(camel, host.extents)),
             "measure_arguments": _destructured(used_names(host.extents, host.measure, measured(host))),
             "measure": _LINES.place(host.measure),

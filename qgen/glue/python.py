@@ -62,6 +62,7 @@ def write_python(host: Host, wgsl: str) -> dict[str, str]:
             ],
             "dispatches": _dispatches(host),
             "has_ceil_div": "ceil_div" in operations(host),
+            "has_same_dims_except": "same_dims_except" in operations(host),
             "chunks": None if host.chunks is None else _chunks(host.chunks),
             "wgsl": [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in wgsl.removesuffix("\n").split("\n")],
         },

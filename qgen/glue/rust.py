@@ -32,6 +32,17 @@ const fn product(shape: &[u64], from: i64, to: i64) -> i64 {
     }
     product
 }""",
+    "same_dims_except": """\
+const fn same_dims_except(shape: &[u64], other: &[u64], index: i64) -> bool {
+    let left_out = if index < 0 { index + rank(shape) } else { index };
+    let mut same = shape.len() == other.len();
+    let mut i = 0;
+    while same && i < shape.len() {
+        same = i as i64 == left_out || shape[i] == other[i];
+        i += 1;
+    }
+    same
+}""",
     "ceil_div": """\
 const fn ceil_div(a: i64, b: i64) -> i64 {
     (a + b - 1) / b
@@ -47,7 +58,7 @@ const fn greatest(a: i64, b: i64) -> i64 {
 }
 """The functions that formulas call, by operation."""
 
-_USES: Final = {"numel": ("prod_dims", "rank"), "prod_dims": ("rank", "min"), "dim": ("rank",)}
+_USES: Final = {"numel": ("prod_dims", "rank"), "prod_dims": ("rank", "min"), "dim": ("rank",), "same_dims_except": ("rank",)}
 """The operations whose functions those of an operation call."""
 
 _CALLED: Final = frozenset({"ceil_div", "min", "max"})

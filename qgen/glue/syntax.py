@@ -21,7 +21,7 @@ _INFIX: Final = {
 }
 """The precedence of an operator that stands between its operands, and the least that a first operand has."""
 
-_TRUTHS: Final = frozenset({"or", "and", "eq", "le"})
+_TRUTHS: Final = frozenset({"or", "and", "eq", "le", "same_dims_except"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Syntax:
     """The shape's text, the index, and the index as it is written."""
     part: Callable[[str, Tree, Tree, str, str], str]
     """The product of some dimensions: the shape's text, where they begin and end, and both as they are written."""
+    same_dims_except: str
+    """A truth, as a format of two shapes and the index."""
     as_number: str
     """The format of a truth as a number."""
 
@@ -57,6 +59,8 @@ class Syntax:
                 return _enclose(f"{self._value(high, _SUM)} >= {self.number(low)}", _COMPARISON, least)
             case ("eq" | "le" as operation, a, b):
                 return self._joined(str(operation), (self._value(_tree(a), _SUM), self._value(_tree(b), _SUM)), least)
+            case ("same_dims_except", str(tensor), str(other), index):
+                return self.same_dims_except.format(self.shape(tensor), self.shape(other), self._value(_tree(index), 0))
             case ("and" | "or" as operation, *operands):
                 inner = _INFIX[str(operation)][1]
                 return self._joined(str(operation), tuple(self._condition(_tree(operand), inner) for operand in operands), least)
@@ -153,6 +157,7 @@ JAVASCRIPT: Final = Syntax(
     part=lambda shape, start, end, start_text, end_text: (
         f"product({shape}.slice({_from_end(start) or start_text}{'' if _is_rank(end) else f', {_from_end(end) or end_text}'}))"
     ),
+    same_dims_except="sameDimsExcept({0}, {1}, {2})",
     as_number="Number({0})",
 )
 
@@ -174,6 +179,7 @@ PYTHON: Final = Syntax(
     part=lambda shape, start, end, start_text, end_text: (
         f"prod({shape}[{'' if start == 0 else _from_end(start) or start_text}:{'' if _is_rank(end) else _from_end(end) or end_text}])"
     ),
+    same_dims_except="_same_dims_except({0}, {1}, {2})",
     as_number="int({0})",
 )
 
@@ -195,6 +201,7 @@ C: Final = Syntax(
         f"{shape}.dims[{shape}.rank - {-index}]" if isinstance(index, int) and index < 0 else f"{shape}.dims[{text}]"
     ),
     part=lambda shape, _start, _end, start_text, end_text: f"qgen_product({shape}, {start_text}, {end_text})",
+    same_dims_except="qgen_same_dims_except({0}, {1}, {2})",
     as_number="(int64_t)({0})",
 )
 
@@ -214,6 +221,7 @@ RUST: Final = Syntax(
     rank=lambda shape: f"rank({shape})",
     dim=lambda shape, _, text: f"dim({shape}, {text})",
     part=lambda shape, _start, _end, start_text, end_text: f"product({shape}, {start_text}, {end_text})",
+    same_dims_except="same_dims_except({0}, {1}, {2})",
     as_number="({0}) as i64",
 )
 
@@ -233,6 +241,7 @@ WORDS: Final = Syntax(
     rank=lambda shape: f"rank({shape})",
     dim=lambda shape, _, text: f"{shape}.shape[{text}]",
     part=lambda shape, _start, _end, start_text, end_text: f"product({shape}.shape[{start_text}:{end_text}])",
+    same_dims_except="{0}.shape = {1}.shape except dimension {2}",
     as_number="({0})",
 )
 """How a message to a person writes a formula."""

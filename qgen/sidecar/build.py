@@ -248,7 +248,7 @@ def _constraints(spec: SidecarSpec) -> list[Formula]:
             continue
         constraints.append(["eq", ["numel", operand.name], "S"])
         if isinstance(granularity, Blocked):
-            constraints.append(["eq", ["rank", operand.name], ["rank", x]])
+            constraints.append(["same_dims_except", operand.name, x, granularity.axis])
             constraints.append(["eq", ["dim", operand.name, granularity.axis], "blocks"])
     for prefix in dict.fromkeys(_prefixes(spec)[::-1]):
         rows: Formula = ["ceil_div", f"{prefix}G", ["max", f"{prefix}GX", 1]]

@@ -3,8 +3,10 @@
 A formula is an integer, a string (a name in `let`, whose value is a formula) or an array `[operation, operand, ...]`. `add`, `mul`, `min`,
 `max`, `and` and `or` take two operands or more, the others of `_BINARY` exactly two. `["numel", tensor]`, `["rank", tensor]`,
 `["dim", tensor, index]` and `["prod_dims", tensor, from, to]` read a shape: a negative index counts from the last axis, and `from` and `to`
-clamp as the ends of a Python slice do. Comparisons give 0 or 1; `and` and `or` take what is not 0 as true. No value is beyond 2^53, so a
-host may compute in doubles; division takes no negative operand, so it does not matter which way a language rounds.
+clamp as the ends of a Python slice do. `["same_dims_except", tensor, tensor, index]` is whether two tensors have the same rank and the same
+dimensions, all but the one at the index; an index of no dimension leaves none out. Comparisons give 0 or 1; `and` and `or` take what is not
+0 as true. No value is beyond 2^53, so a host may compute in doubles; division takes no negative operand, so it does not matter which way a
+language rounds.
 """
 
 from __future__ import annotations
@@ -43,8 +45,14 @@ _BINARY: Final[dict[str, Callable[[int, int], int]]] = {
     "le": lambda a, b: int(a <= b),
 }
 
-_ON_SHAPES: Final[dict[str, int]] = {"numel": 0, "rank": 0, "dim": 1, "prod_dims": 2}
-"""How many integers follow the tensor's name."""
+_ON_SHAPES: Final[dict[str, tuple[int, int]]] = {
+    "numel": (1, 0),
+    "rank": (1, 0),
+    "dim": (1, 1),
+    "prod_dims": (1, 2),
+    "same_dims_except": (2, 1),
+}
+"""How many names of tensors an operation takes, and how many integers follow them."""
 
 OPERATIONS: Final = (*_VARIADIC, *_BINARY, *_ON_SHAPES)
 """The closed set."""
@@ -102,12 +110,12 @@ class Scope:
         raise _unknown(formula, operation, known=operation in _VARIADIC or operation in _BINARY)
 
     def _of_shape(self, formula: Formula, operation: str, operands: Sequence[Formula], depth: int) -> int:
-        match operands:
-            case [str(tensor), *rest] if len(rest) == _ON_SHAPES[operation]:
-                shape = self._shape(tensor)
-                at = [self.value(operand, depth + 1) for operand in rest]
-            case _:
-                raise _unknown(formula, operation, known=True)
+        tensors, integers = _ON_SHAPES[operation]
+        names = [operand for operand in operands[:tensors] if isinstance(operand, str)]
+        if len(names) != tensors or len(operands) != tensors + integers:
+            raise _unknown(formula, operation, known=True)
+        shape, *others = [self._shape(name) for name in names]
+        at = [self.value(operand, depth + 1) for operand in operands[tensors:]]
         match operation:
             case "numel":
                 return prod(shape)
@@ -116,7 +124,9 @@ class Scope:
             case "dim" if -len(shape) <= at[0] < len(shape):
                 return shape[at[0]]
             case "dim":
-                raise _fault(formula, f"`{tensor}` has rank {len(shape)}")
+                raise _fault(formula, f"`{names[0]}` has rank {len(shape)}")
+            case "same_dims_except":
+                return int(_same_dims_except(shape, others[0], at[0]))
             case _:
                 return prod(shape[at[0] : at[1]])
 
@@ -124,6 +134,11 @@ class Scope:
         if tensor not in self._shapes:
             raise QgenError("QG603", f"the shape of `{tensor}` is missing", hint=f"give a shape for `{tensor}`")
         return self._shapes[tensor]
+
+
+def _same_dims_except(shape: Sequence[int], other: Sequence[int], index: int) -> bool:
+    left_out = index, index + len(shape)
+    return len(shape) == len(other) and all(place in left_out or dim == other[place] for place, dim in enumerate(shape))
 
 
 def evaluate_formula(formula: Formula, shapes: Mapping[str, Sequence[int]], let: Mapping[str, Formula]) -> int:

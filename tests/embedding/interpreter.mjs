@@ -9,6 +9,7 @@ const product = dims => dims.reduce((count, dim) => count * dim, 1);
 const SHAPES = {
   numel: product, rank: shape => shape.length, dim: (shape, index) => shape.at(index),
   prod_dims: (shape, start, end) => product(shape.slice(start, end)),
+  same_dims_except: (a, b, k) => Number(a.length === b.length && a.every((dim, i) => dim === b[i] || i === k || i === k + a.length)),
 };
 
 function value(formula, lets, shapes) {
@@ -16,7 +17,8 @@ function value(formula, lets, shapes) {
   if (typeof formula === 'string') return value(lets[formula], lets, shapes);
   const [operation, ...operands] = formula;
   const evaluate = operand => value(operand, lets, shapes);
-  if (operation in SHAPES) return SHAPES[operation](shapes[operands[0]], ...operands.slice(1).map(evaluate));
+  const tensors = operation === 'same_dims_except' ? 2 : operation in SHAPES ? 1 : 0;
+  if (tensors) return SHAPES[operation](...operands.slice(0, tensors).map(name => shapes[name]), ...operands.slice(tensors).map(evaluate));
   return operands.map(evaluate).reduce(OPERATIONS[operation]);
 }
 

@@ -31,6 +31,7 @@ SHAPES: dict[str, Callable[..., int]] = {
     "rank": len,
     "dim": lambda shape, index: shape[index],
     "prod_dims": lambda shape, start, end: math.prod(shape[start:end]),
+    "same_dims_except": lambda a, b, k: len(a) == len(b) and all(i in {k, k + len(a)} or a[i] == b[i] for i in range(len(a))),
 }
 
 
@@ -42,7 +43,9 @@ def value(formula: Any, let: Mapping[str, Any], shapes: Shapes) -> int:  # noqa:
         return value(let[formula], let, shapes)
     operation, *operands = formula
     if operation in SHAPES:
-        return SHAPES[operation](shapes[operands[0]], *(value(operand, let, shapes) for operand in operands[1:]))
+        count = 2 if operation == "same_dims_except" else 1
+        tensors = (shapes[name] for name in operands[:count])
+        return SHAPES[operation](*tensors, *(value(operand, let, shapes) for operand in operands[count:]))
     return reduce(OPERATIONS[operation], (value(operand, let, shapes) for operand in operands))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from qgen.arrays import numpy_dtype
 from qgen.errors import QgenError
-from qgen.shapes import PerTensor, scale_shape
+from qgen.shapes import Blocked, PerAxis, PerTensor, scale_shape
 from qgen.sidecar.plan import DispatchPlan, plan_dispatch, plan_runs
 from tests.embedding.cases import CASES, Case, kernel_of
 from tests.embedding.compilers import HERE, compile_c, compile_rust, write_c_cases
@@ -27,6 +29,7 @@ COUNT: Final = 1000
 NO_LIMIT: Final = (1 << 53) - 1
 HUGE_LIMIT: Final = 1 << 50
 MOST_RUNS: Final = 500
+_NEAR_DIMS: Final = (1, 2, 2, 3, 3, 4, 6, 16, 32, 64, 65)
 _DIMS: Final = (0, 1, 1, 1, 2, 3, 5, 8, 31, 32, 64, 100, 256, 1000, 4096, 65536)
 
 
@@ -41,9 +44,17 @@ class Job:
 
 @cache
 def jobs() -> tuple[Job, ...]:
-    """Return jobs without a limit, as many as COUNT, then as many with one; the kernels take turns."""
+    """Return jobs without a limit, as many as COUNT, then as many with one, then as many with right shapes or such as are nearly right.
+
+    The kernels take turns.
+    """
     rng = np.random.default_rng(7)
-    return tuple(_job(CASES[number % len(CASES)], has_limit=number >= COUNT, rng=rng) for number in range(2 * COUNT))
+    cases = [CASES[number % len(CASES)] for number in range(COUNT)]
+    return (
+        *(_job(case, has_limit=False, rng=rng) for case in cases),
+        *(_job(case, has_limit=True, rng=rng) for case in cases),
+        *(_near_job(case, rng) for case in cases),
+    )
 
 
 def _job(case: Case, *, has_limit: bool, rng: np.random.Generator) -> Job:
@@ -64,6 +75,42 @@ def _job(case: Case, *, has_limit: bool, rng: np.random.Generator) -> Job:
     return Job(case, shapes, max(limit, 4 * math.prod(shape) // MOST_RUNS) if has_limit else 0)
 
 
+def _near_job(case: Case, rng: np.random.Generator) -> Job:
+    """Return a job whose shapes are right, or next to that: with dimensions in another order, or grouped in another way."""
+    kernel = kernel_of(case)
+    shape = case.shape if kernel.request.shape is not None else tuple(int(dim) for dim in rng.choice(_NEAR_DIMS, rng.integers(2, 5)))
+    groups = scale_shape(kernel.request.granularity, shape)
+    shapes = {name: shape if name == "x" else groups for name in kernel.inputs}
+    if rng.integers(3):
+        changed = str(rng.choice(kernel.inputs[kernel.request.shape is not None :]))
+        shapes[changed] = _change(shapes[changed], rng)
+        if changed.endswith("_scale") and rng.integers(2):
+            shapes |= {name: shapes[changed] for name in shapes if name.endswith("_zero_point")}
+    return Job(case, shapes, 0)
+
+
+def _change(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
+    """Return a shape with two dimensions swapped, a factor or a difference of one moved between them, or with another rank."""
+    dims = [*shape]
+    if len(dims) < 2:
+        return ((*dims, 1), (1, *dims), (*dims, 2), (*(dim + 1 for dim in dims),))[rng.integers(4)]
+    i, j = (int(place) for place in rng.permutation(len(dims))[:2])
+    match rng.integers(6):
+        case 0:
+            dims[i], dims[j] = dims[j], dims[i]
+        case 1 if factor := next((each for each in (2, 3, 5) if dims[i] % each == 0), 0):
+            dims[i], dims[j] = dims[i] // factor, dims[j] * factor
+        case 2:
+            dims[i : i + 1] = [1, dims[i]]
+        case 3:
+            dims[i] *= dims.pop(j) if j > i else 1
+        case 4:
+            dims[i] += 1
+        case _:
+            dims[i], dims[j] = dims[i] + 1, max(dims[j] - 1, 0)
+    return tuple(dims)
+
+
 @cache
 def expected() -> tuple[Plan, ...]:
     """Return the plans by the interpreter in Python."""
@@ -78,6 +125,40 @@ def test_the_jobs_have_all_outcomes() -> None:
     assert {job.case for job in parted} == {case for case in CASES if case.large}
     assert sum(math.prod(job.shapes["x"]) > 1 << 32 for job in parted) > 10
     assert sum(job.limit == HUGE_LIMIT for job in parted) > 3
+
+
+def test_what_is_accepted_is_right_and_what_is_right_is_accepted() -> None:
+    """By the law as it is written here: scales of blocks have x's other dimensions; of others, only how many they are matters."""
+    outcomes = []
+    for job, want in list(zip(jobs(), expected(), strict=True))[2 * COUNT :]:
+        kernel = kernel_of(job.case)
+        names = [name for name in shape_names(job.case) if name != "x"]
+        x = job.shapes["x"]
+        is_right = kernel.request.shape in {None, x}
+        match kernel.request.granularity:
+            case Blocked(axis) | PerAxis(axis) if not -len(x) <= axis < len(x):
+                is_right = False
+            case Blocked(axis, size):
+                dims = [*x]
+                dims[axis] = -(-dims[axis] // size)
+                is_right &= all([*job.shapes[name]] == dims for name in names)
+            case PerAxis(axis):
+                is_right &= all(math.prod(job.shapes[name]) == x[axis] for name in names)
+            case PerTensor():
+                is_right &= all(math.prod(job.shapes[name]) == 1 for name in names)
+        assert (want is not None) == is_right, job
+        is_blocked = isinstance(kernel.request.granularity, Blocked)
+        outcomes.append((is_blocked, is_right))
+        arrays = {name: np.zeros(job.shapes[name], numpy_dtype(kernel.compiled.checked.operand(name).dtype)) for name in kernel.inputs}
+        try:
+            kernel.plan(job.shapes)
+        except QgenError as error:
+            assert not (is_blocked and is_right), job
+            with pytest.raises(QgenError, match=re.escape(error.message)):
+                kernel.run(arrays, "cpu")
+        else:
+            assert is_right, job
+    assert all(outcomes.count((is_blocked, is_right)) > 50 for is_blocked in (True, False) for is_right in (True, False))
 
 
 def test_parts_begin_where_tensors_can_be_bound() -> None:
@@ -173,7 +254,7 @@ def plan_in_rust(folder: Path, work: Path) -> list[Plan]:
     modules = "".join(f'#[path = "{folder / case.name}.rs"]\npub mod {case.name};\n' for case in CASES)
     (work / "library.rs").write_text("#![no_std]\n" + modules, encoding="utf-8")
     compile_rust(work / "library.rs", "--crate-type", "lib", "--emit", "metadata", "-o", work / "library.rmeta")
-    lines = [f'#[path = "{folder / case.name}.rs"]\n#[allow(dead_code)]\nmod {case.name};' for case in CASES]
+    lines = [f'#[path = "{folder / case.name}.rs"]\nmod {case.name};' for case in CASES]
     lines += [_rust_case(case) for case in CASES]
     functions = ", ".join(f"run_{case.name}::run" for case in CASES)
     lines.append(f"const CASES: [fn(&mut dyn Iterator<Item = u64>) -> String; {len(CASES)}] = [{functions}];")

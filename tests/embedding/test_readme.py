@@ -221,7 +221,7 @@ def test_c(folder: Path, tmp_path: Path) -> None:
 
 
 def test_rust(folder: Path, tmp_path: Path) -> None:
-    (folder / "main.rs").write_text(f"#![allow(dead_code)]\n{host_blocks()[RUST]}{MAIN}", encoding="utf-8")
+    (folder / "main.rs").write_text(f"{host_blocks()[RUST]}{MAIN}", encoding="utf-8")
     compile_rust(folder / "main.rs", "-o", tmp_path / "main")
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qgen.errors import QgenError
 from qgen.sidecar.formulas import GREATEST, OPERATIONS, Formula, evaluate_formula
 
-SHAPES = {"x": (2, 3, 5, 7), "s": (3,), "scalar": (), "empty": (4, 0)}
+SHAPES = {"x": (2, 3, 5, 7), "blocks": (2, 3, 9, 7), "turned": (3, 2, 5, 7), "s": (3,), "scalar": (), "empty": (4, 0)}
 
 VALUES: list[tuple[Formula, int]] = [
     (7, 7),
@@ -50,6 +50,20 @@ VALUES: list[tuple[Formula, int]] = [
     (["prod_dims", "x", 0, -1], 30),
     (["prod_dims", "x", 3, 1], 1),
     (["prod_dims", "scalar", 0, 9], 1),
+    (["same_dims_except", "x", "blocks", 2], 1),
+    (["same_dims_except", "blocks", "x", -2], 1),
+    (["same_dims_except", "x", "blocks", ["sub", ["rank", "x"], 2]], 1),
+    (["same_dims_except", "x", "blocks", 3], 0),
+    (["same_dims_except", "x", "blocks", 4], 0),
+    (["same_dims_except", "x", "blocks", -6], 0),
+    (["same_dims_except", "x", "turned", 0], 0),
+    (["same_dims_except", "x", "turned", -1], 0),
+    (["same_dims_except", "x", "x", 99], 1),
+    (["same_dims_except", "x", "s", 0], 0),
+    (["same_dims_except", "empty", "s", 0], 0),
+    (["same_dims_except", "scalar", "s", 0], 0),
+    (["same_dims_except", "s", "scalar", 0], 0),
+    (["same_dims_except", "scalar", "scalar", 0], 1),
     (["mul", 4, ["ceil_div", "N", 4]], 212),
     (GREATEST, 1 << 53),
 ]
@@ -80,6 +94,11 @@ FAULTS: list[tuple[object, str]] = [
     (["numel", 1], "another number of operands"),
     (["dim", "x"], "another number of operands"),
     (["prod_dims", "x", 1], "another number of operands"),
+    (["same_dims_except", "x", 1], "another number of operands"),
+    (["same_dims_except", "x", 1, 2], "another number of operands"),
+    (["same_dims_except", "x", "s"], "another number of operands"),
+    (["same_dims_except", "x", "s", 1, 2], "another number of operands"),
+    (["same_dims_except", "x", "s", "nothing"], "no such name"),
     (["floor_div", 1, 0], "divides 1 by 0"),
     (["ceil_div", 1, 0], "divides 1 by 0"),
     (["mod", 1, 0], "divides 1 by 0"),
@@ -115,6 +134,9 @@ def test_a_formula_without_a_value_says_why(formula: Any, reason: str) -> None: 
 def test_a_missing_shape_is_named() -> None:
     with pytest.raises(QgenError, match="shape of `w`") as caught:
         evaluate_formula(["numel", "w"], SHAPES, {})
+    assert caught.value.code == "QG603"
+    with pytest.raises(QgenError, match="shape of `w`") as caught:
+        evaluate_formula(["same_dims_except", "x", "w", 0], SHAPES, {})
     assert caught.value.code == "QG603"
 
 

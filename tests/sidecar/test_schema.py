@@ -77,6 +77,8 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
     "too few operands": lambda s: s["let"].update(N=["add", 2]),
     "too many operands": lambda s: s["let"].update(N=["sub", 3, 2, 1]),
     "a tensor that is none": lambda s: s["let"].update(N=["numel", 3]),
+    "one tensor for two": lambda s: s["let"].update(N=["same_dims_except", "x", 1]),
+    "a number for the second tensor": lambda s: s["let"].update(N=["same_dims_except", "x", 1, 1]),
     "a fraction": lambda s: s["let"].update(N=1.5),
     "code": lambda s: s["let"].update(N="a + b"),
     "two workgroup counts": lambda s: s["passes"][0]["dispatch"].pop(),
