@@ -8,6 +8,7 @@ from dataclasses import replace
 import qgen
 from qgen.ir import nodes as ir
 from qgen.ir.rewrite import map_body, map_expr
+from qgen.ir.types import Scalar
 from qgen.kernel import Kernel
 from qgen.shapes import Granularity
 
@@ -34,3 +35,12 @@ def with_changed(kernel: Kernel, change: Callable[[ir.Expr], ir.Expr], *, only: 
     functions = tuple(replace(each, body=map_body(each.body, walk)) if only in {None, each.name} else each for each in legal.functions)
     assert functions != legal.functions
     return Kernel(replace(kernel.compiled, legal=replace(legal, functions=functions)))
+
+
+def ties_to_odd(expr: ir.Expr) -> ir.Expr:
+    """Change `(value >> shift) & 1`, by which `round_shift` rounds half to even."""
+    match expr:
+        case ir.Binary("&", ir.Binary(">>"), ir.Literal(1, Scalar() as scalar), _):
+            return ir.Binary("^", expr, ir.Literal(1, scalar), scalar)
+        case _:
+            return expr

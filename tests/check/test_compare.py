@@ -18,20 +18,11 @@ from qgen.errors import InternalError
 from qgen.ir import nodes as ir
 from qgen.kernel import Kernel
 from qgen.shapes import blocked, per_axis
-from tests.check.kernels import dequantize, quantize, with_changed
+from tests.check.kernels import dequantize, quantize, ties_to_odd, with_changed
 from tests.oracle.nodes import Array
 from tests.runtime.stacks import LAVAPIPE, STACKS
 
 SHAPES = [(3,), (5, 13), (2, 3, 5)]
-
-
-def ties_to_odd(expr: ir.Expr) -> ir.Expr:
-    """Change `(kept & 1) == 1`, by which `round_shift` rounds half to even."""
-    match expr:
-        case ir.Binary("==", ir.Binary("&"), ir.Literal(1, literal_type), result):
-            return ir.Binary("==", expr.lhs, ir.Literal(0, literal_type), result)
-        case _:
-            return expr
 
 
 @pytest.mark.parametrize("device", ["cpu", *STACKS])
