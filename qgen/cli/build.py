@@ -6,14 +6,11 @@ import argparse
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from qgen.cli.arguments import add_quiet
 from qgen.cli.emit import warn_of_request
 from qgen.cli.files import is_current, write_if_changed
-
-if TYPE_CHECKING:
-    from qgen.kernel import Kernel
 
 SUMMARY: Final = "compile the kernels that a project keeps as a list"
 USAGE: Final = "qgen build KERNELS.toml -o DIR [--check] [--depfile FILE]"
@@ -58,18 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     for entry in load_manifest(arguments.list):
         kernel = entry.compile()
         warn_of_request(entry.request(), arguments.color)
-        for path, text in kernel_files(kernel, folder):
-            if texts.setdefault(path, text) != text:
+        for name, text in kernel.files.items():
+            if texts.setdefault(folder / name, text) != text:
                 hint = "give each a name of its own, or leave `name` out"
                 raise entry.error("QG911", f"two kernels of the list are called `{kernel.name}`", hint, "name")
     return _check(texts) if arguments.check else _write(texts, arguments)
-
-
-def kernel_files(kernel: Kernel, folder: Path) -> tuple[tuple[Path, str], tuple[Path, str]]:
-    """Return the paths and texts of a kernel's files."""
-    from qgen.sidecar.text import print_sidecar  # start-up time
-
-    return (folder / f"{kernel.name}.wgsl", kernel.wgsl), (folder / f"{kernel.name}.json", print_sidecar(kernel.sidecar))
 
 
 def _check(texts: Mapping[Path, str]) -> int:
